@@ -1,0 +1,126 @@
+"""Aggregates of the user's own: `@sash.aggregate`, and PySpark's Aggregator by its shape."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from sash.algebra.aggregate import Aggregate, AggregateCard, declare
+from sash.algebra.monoid import Codec, Monoid
+from sash.algebra.state import Object, Scalar, parse_state
+from sash.errors import DeclarationError
+
+MONOID = "__sash_monoid__"
+OPTIONAL = ("invert", "codec")
+FLAGS = ("commutative", "selective", "answers_empty", "exact")
+SPARK_PARTS = ("zero", "reduce", "merge", "finish")
+
+
+def aggregate(*, state: object) -> Callable[[type], type]:
+    """Declare a class of plain functions as an aggregate.
+
+    The class has `lift` (from the values of one row), `combine(older, newer)`, `identity` unless
+    the state is `object`, and, if the partial is not itself the answer, `lower(partial)`. It may
+    also have `invert(whole, older)`, and claim `commutative`, `selective`, `answers_empty` or
+    `exact` as true or false. For a row state, `lift(x, out)` and `combine(older, newer, out)`
+    write their result; `out` may be the memory of an argument.
+
+    >>> @aggregate(state={"n": "i8", "total": "f8"})
+    ... class Mean:
+    ...     identity = (0, 0.0)
+    ...     def lift(x): return (1, x)
+    ...     def combine(older, newer): return (older[0] + newer[0], older[1] + newer[1])
+    ...     def lower(s): return s[1] / s[0] if s[0] else None
+    """
+    parsed = parse_state(state)
+
+    def decorate(cls: type) -> type:
+        setattr(cls, MONOID, _monoid_of(cls, parsed))
+        return cls
+
+    return decorate
+
+
+def agg(definition: Any, *columns: str) -> Aggregate:
+    """Use an aggregate of one's own, or an instance of PySpark's Aggregator, on columns."""
+    monoid = monoid_of(definition)
+    card = AggregateCard(
+        monoid.name,
+        answer=(inspect.getdoc(definition) or "declared by the user").splitlines()[0],
+        state=str(monoid.state),
+        invertible=monoid.invert is not None,
+        commutative=monoid.commutative,
+        selective=monoid.selective,
+    )
+    unnamed: tuple[str | None, ...] = (None,) * monoid.n_inputs
+    return declare(card, lambda *dtypes: monoid, *(columns or unnamed), n_inputs=monoid.n_inputs)
+
+
+def monoid_of(definition: Any) -> Monoid:
+    """Find the monoid behind whatever a user may hand over as an aggregate."""
+    declared = getattr(definition, MONOID, None)
+    if isinstance(declared, Monoid):
+        return declared
+    if all(hasattr(definition, part) for part in SPARK_PARTS):
+        return _monoid_of_spark(definition)
+    raise DeclarationError(
+        f"{definition!r} is no aggregate. Decorate its class with @sash.aggregate(state=...), or give it "
+        "the zero, reduce, merge and finish of a PySpark Aggregator"
+    )
+
+
+def _monoid_of(cls: type, state: Any) -> Monoid:
+    parts = vars(cls)
+    for part in ("lift", "combine"):
+        if not callable(_plain(parts.get(part))):
+            raise DeclarationError(f"aggregate {cls.__name__} has no {part} function")
+    if "identity" not in parts and not isinstance(state, Object):
+        raise DeclarationError(
+            f"aggregate {cls.__name__} has no identity; a state of fixed width needs the partial of no rows"
+        )
+    lift, lower = _plain(parts["lift"]), _plain(parts.get("lower"))
+    n_inputs = len(inspect.signature(lift).parameters) - (not isinstance(state, (Object, Scalar)) and _writes(lift))
+    return Monoid(
+        cls.__name__,
+        state,
+        lift=lift,
+        combine=_plain(parts["combine"]),
+        identity=parts.get("identity"),
+        lower=lower,
+        n_inputs=n_inputs,
+        **{name: _plain(parts[name]) for name in OPTIONAL if name in parts},
+        **{name: bool(parts[name]) for name in FLAGS if name in parts},
+    )
+
+
+def _writes(lift: Callable[..., Any]) -> bool:
+    return "out" in inspect.signature(lift).parameters
+
+
+def _plain(part: Any) -> Any:
+    return part.__func__ if isinstance(part, (staticmethod, classmethod)) else part
+
+
+def _monoid_of_spark(definition: Any) -> Monoid:
+    """Adapt PySpark's Aggregator: lift is reduce from zero; merge is combine; finish is lower.
+
+    `merge` and `reduce` may work in place there, so each gets a fresh zero or a copy to work on.
+    """
+    spark = definition() if inspect.isclass(definition) else definition
+
+    def zero() -> Any:
+        return spark.zero() if callable(spark.zero) else spark.zero
+
+    def lift(x: Any) -> Any:
+        return spark.reduce(zero(), x)
+
+    def combine(older: Any, newer: Any) -> Any:
+        return spark.merge(spark.merge(zero(), older), newer)
+
+    return Monoid(type(spark).__name__, Object(), lift=lift, combine=combine, lower=spark.finish)
+
+
+def codec(encode: Callable[[Any], bytes], decode: Callable[[bytes], Any]) -> Codec:
+    """Declare how an object state becomes bytes, so that its windows can be saved."""
+    return Codec(encode, decode)

@@ -1,0 +1,91 @@
+"""From partials to columns of answers: what type an answer has is what Numba finds `lower` to give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numba
+import numpy as np
+from numba.np import numpy_support
+
+from sash.algebra.monoid import Function, Monoid
+from sash.algebra.state import Record, Row
+from sash.compiling.access import field_access
+from sash.compiling.jit import answer_type, compiled
+
+
+def lower_value(monoid: Monoid) -> tuple[Function, Callable[[int], Any]]:
+    """How to write the answer of a partial, and columns to write it to."""
+    state = monoid.state
+    sample = monoid.identity if isinstance(state, Record) else state.dtype.type(monoid.identity)  # type: ignore[union-attr]
+    if isinstance(state, Record):
+        sample = tuple(d.type(x) for x, d in zip(monoid.identity, state.dtypes, strict=True))
+    plain = monoid.lower or _same
+    answer = answer_type(plain, (sample, 1.0) if monoid.graded else (sample,))
+    lower, write = compiled(plain), _writer(answer)
+
+    def lower_plain(results: Any, i: int, partial: Any, n: int) -> None:
+        write(results, i, lower(partial))
+
+    def lower_graded(results: Any, i: int, partial: Any, n: int) -> None:
+        write(results, i, lower(partial, float(n)))
+
+    return compiled(lower_graded if monoid.graded else lower_plain), _result_columns(answer)
+
+
+def lower_row(monoid: Monoid, state: Row) -> tuple[Function, Callable[[int], Any]]:
+    if monoid.lower is None:
+
+        def copy_row(results: Any, i: int, pool: Any, src: int) -> None:
+            for k in range(pool.shape[1]):
+                results[0][i, k] = pool[src, k]
+
+        return compiled(copy_row), lambda n: (np.zeros((n, state.width), state.dtype), np.ones(0, np.bool_))
+    answer = answer_type(monoid.lower, (np.zeros(state.width, state.dtype),))
+    lower, write = compiled(monoid.lower), _writer(answer)
+
+    def lower_row(results: Any, i: int, pool: Any, src: int) -> None:
+        write(results, i, lower(pool[src]))
+
+    return compiled(lower_row), _result_columns(answer)
+
+
+def _writer(answer: Any) -> Function:
+    """Write an answer of a Numba type: a number, a number or None, or a tuple of numbers."""
+    if isinstance(answer, numba.types.BaseTuple):
+        store = field_access(len(answer))[1]
+
+        def write_tuple(results: Any, i: int, value: Any) -> None:
+            store(results[0], i, value)
+
+        return compiled(write_tuple)
+    if isinstance(answer, numba.types.Optional):
+
+        def write_optional(results: Any, i: int, value: Any) -> None:
+            if value is None:
+                results[1][np.uintp(i)] = False
+            else:
+                results[0][np.uintp(i)] = value
+
+        return compiled(write_optional)
+
+    def write_number(results: Any, i: int, value: Any) -> None:
+        results[0][np.uintp(i)] = value
+
+    return compiled(write_number)
+
+
+def _result_columns(answer: Any) -> Callable[[int], Any]:
+    """Columns for answers: `valid` is as long as they are only if an answer can be null."""
+    if isinstance(answer, numba.types.BaseTuple):
+        dtypes = [numpy_support.as_dtype(field) for field in answer]
+        return lambda n: (tuple(np.zeros(n, dtype) for dtype in dtypes), np.ones(0, np.bool_))
+    if isinstance(answer, numba.types.Optional):
+        dtype = numpy_support.as_dtype(answer.type)
+        return lambda n: (np.zeros(n, dtype), np.ones(n, np.bool_))
+    dtype = numpy_support.as_dtype(answer)
+    return lambda n: (np.zeros(n, dtype), np.ones(0, np.bool_))
+
+def _same(partial: Any) -> Any:
+    return partial

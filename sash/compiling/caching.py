@@ -1,0 +1,188 @@
+"""Machine code kept on disk under a digest of everything it was made from.
+
+Numba's own cache notices a change in the file of the kernel only, and never finds a closure again.
+Here the key is a digest of the code of the kernel, of every function, constant and global it
+reaches, and of all versions involved; the same lambda hits in another process, and an edit of any
+function involved misses. What cannot be digested is not cached: a stale hit is a wrong answer.
+
+Cached machine code is executable, and Numba stores it with pickle: the directory belongs to the
+user alone (mode 0700) and is refused otherwise.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import llvmlite
+import numba
+import numpy as np
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
+from numba.core.dispatcher import Dispatcher
+
+from sash._version import __version__
+
+PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
+FOREIGN = ("numpy", "math", "numba", "builtins", "operator", "cmath")  # pinned by their version
+
+
+class Undigestible(Exception):
+    """Something whose content cannot be named; code that depends on it is not cached."""
+
+
+def directory() -> Path:
+    """Where machine code is kept: SASH_CACHE_DIR, or a directory in the user's cache."""
+    chosen = os.environ.get("SASH_CACHE_DIR")
+    if chosen:
+        return Path(chosen)
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sash" / "machine-code"
+
+
+def require_private(path: Path) -> None:
+    """Refuse a directory that others could write machine code into."""
+    found = path.stat()
+    if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
+        raise PermissionError(
+            f"{path} holds machine code, so it must belong to you alone: "
+            "run chmod 700 on it, or set SASH_CACHE_DIR to a private directory"
+        )
+
+
+def digest(function: Any) -> str:
+    """Name everything that decides what machine code a function becomes."""
+    versions = (__version__, numba.__version__, llvmlite.__version__, np.__version__, sys.version)
+    switches = (numba.config.BOUNDSCHECK, numba.config.OPT)
+    feed = hashlib.sha256(repr((versions, switches)).encode())
+    for word in _words(function, {}):
+        feed.update(word)
+        feed.update(b"\0")
+    return feed.hexdigest()
+
+
+def _words(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
+    """Spell a value out; a thing met before is named by the order of the first meeting."""
+    if isinstance(value, PLAIN):
+        yield f"{type(value).__name__}:{value!r}".encode()
+        return
+    if id(value) in seen:
+        yield f"again:{seen[id(value)]}".encode()
+        return
+    seen[id(value)] = len(seen)
+    if isinstance(value, Dispatcher):
+        yield repr(sorted(value.targetoptions.items())).encode()
+        yield from _words(value.py_func, seen)
+    elif isinstance(value, types.FunctionType):
+        yield from _words_of_function(value, seen)
+    elif isinstance(value, types.CodeType):
+        yield from _words_of_code(value, seen)
+    elif isinstance(value, (tuple, list, frozenset)):
+        yield type(value).__name__.encode()
+        items = sorted(value, key=repr) if isinstance(value, frozenset) else value
+        for item in items:
+            yield from _words(item, seen)
+    elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
+        yield f"{value.dtype.str}{value.shape}".encode() + value.tobytes()
+    elif isinstance(value, (np.generic, np.dtype)):
+        yield repr(value).encode()
+    elif isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)):
+        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
+    else:
+        raise Undigestible(value)
+
+
+def _words_of_code(code: types.CodeType, seen: dict[int, int]) -> Iterator[bytes]:
+    yield code.co_code
+    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount)).encode()
+    for constant in code.co_consts:
+        yield from _words(constant, seen)
+
+
+def _words_of_function(function: types.FunctionType, seen: dict[int, int]) -> Iterator[bytes]:
+    if (function.__module__ or "").split(".")[0] in FOREIGN:
+        yield f"{function.__module__}.{function.__qualname__}".encode()
+        return
+    yield from _words(function.__code__, seen)
+    yield from _words(function.__defaults__, seen)
+    for cell in function.__closure__ or ():
+        yield from _words(cell.cell_contents, seen)
+    for name in sorted(_names(function.__code__)):
+        if name in function.__globals__:
+            yield name.encode()
+            yield from _words_of_global(function.__globals__[name], function.__code__, seen)
+
+
+def _words_of_global(value: Any, code: types.CodeType, seen: dict[int, int]) -> Iterator[bytes]:
+    """A module stands for those of its members that the code names."""
+    yield from _words(value, seen)
+    if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] not in FOREIGN:
+        for name in sorted(_names(code)):
+            if hasattr(value, name):
+                yield name.encode()
+                yield from _words(getattr(value, name), seen)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    names = set(code.co_names)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            names |= _names(constant)
+    return names
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """Finds the place of a kernel by its digest alone."""
+
+    def __init__(self, py_func: Any, py_file: str) -> None:
+        self._py_file = py_file
+        self._digest = digest(py_func)
+        if directory().exists():
+            require_private(directory())
+
+    def get_cache_path(self) -> str:
+        return str(directory())
+
+    def get_source_stamp(self) -> str:
+        return self._digest
+
+    def get_disambiguator(self) -> str:
+        return self._digest[:24]
+
+    def ensure_cache_path(self) -> None:
+        directory().mkdir(mode=0o700, parents=True, exist_ok=True)
+        require_private(directory())
+
+    @classmethod
+    def from_function(cls, py_func: Any, py_file: str) -> _Locator:
+        return cls(py_func, py_file)
+
+
+class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
+    _locator_classes = [_Locator]
+
+    def __init__(self, py_func: Any) -> None:
+        super().__init__(py_func)
+        # A short name: the qualified names of nested closures overflow the limit of file systems.
+        self._filename_base = f"{py_func.__name__}-{self._locator.get_disambiguator()}"
+
+
+class DigestCache(FunctionCache):  # type: ignore[misc]
+    """A Numba cache whose key is the digest; see the top of this file."""
+
+    _impl_class = _Impl
+
+    @staticmethod
+    def of(dispatcher: Any) -> Any:
+        """The cache for a kernel, or none if it depends on something that cannot be named."""
+        try:
+            return DigestCache(dispatcher.py_func)
+        except Undigestible:
+            return NullCache()
+
+    def _index_key(self, sig: Any, codegen: Any) -> Any:
+        return sig, codegen.magic_tuple(), self._impl.locator.get_source_stamp()

@@ -1,0 +1,92 @@
+"""Cells: how algorithms touch partials without knowing what a partial is.
+
+A *pool* holds partials, and a cell is a place in it, named by an integer. An algorithm combines,
+copies, lifts and lowers cells; whether a cell is a number, a few numbers, a row of a matrix or a
+Python object is settled here, once for each kind, and so is whether the code is compiled:
+
+    state     compiled pool                    interpreted pool
+    Scalar    an array                         a list
+    Record    a tuple of arrays, one a field   a list of tuples
+    Row       a matrix                         a list of arrays
+    Object    (never compiled)                 a list
+    several   a pair of pools, nested          a pair of pools, nested
+
+Columns are tuples of arrays, one for each input; results are pairs (answers, valid).
+
+Interpreted pools hold None for "no rows at all", so that nobody calls `combine` with an identity
+and null rows need no special care. Compiled pools hold the identity; where rows may be null, the
+cells are wrapped by `counting_nulls`, which keeps the number of valid rows beside each partial.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from sash.algebra.monoid import Function
+
+
+class Cells(NamedTuple):
+    """The operations on one kind of pool."""
+
+    combine: Function  # (pool, dst, older, newer): dst becomes older + newer
+    clear: Function  # (pool, dst): dst becomes the identity
+    lift: Function  # (pool, dst, columns, i): dst becomes the partial of row i
+    lower: Function  # (results, i, pool, src): answer i becomes that of src
+    transfer: Function  # (to_pool, dst, from_pool, src)
+    invert: Function  # (pool, dst, whole, older): dst becomes whole without older
+    newer_wins: Function  # (pool, older, newer): whether older + newer is newer
+    allocate: Callable[[int], Any]  # number of cells -> pool
+    results: Callable[[int], Any]  # number of rows -> (answers, valid)
+
+
+class Values(NamedTuple):
+    """A partial held in registers, for kernels that keep it out of the pool (Scalar, Record)."""
+
+    load: Function  # (pool, i) -> partial
+    store: Function  # (pool, i, partial)
+    lift: Function  # (columns, i) -> partial
+    combine: Function  # (older, newer, n_older, n_newer) -> partial
+    lower: Function  # (results, i, partial, n)
+    slice: Function  # (pool, start, stop) -> pool
+    allocate: Callable[[int], Any]
+    results: Callable[[int], Any]
+
+
+def paired(first: Cells, second: Cells, jit: Callable[[Function], Function]) -> Cells:
+    """Two aggregates in one structure: pools, columns and results are pairs."""
+    combine_1, clear_1, lift_1, lower_1, transfer_1, invert_1 = first[:6]
+    combine_2, clear_2, lift_2, lower_2, transfer_2, invert_2 = second[:6]
+
+    def combine(pool: Any, dst: int, older: int, newer: int) -> None:
+        combine_1(pool[0], dst, older, newer)
+        combine_2(pool[1], dst, older, newer)
+
+    def clear(pool: Any, dst: int) -> None:
+        clear_1(pool[0], dst)
+        clear_2(pool[1], dst)
+
+    def lift(pool: Any, dst: int, columns: Any, i: int) -> None:
+        lift_1(pool[0], dst, columns[0], i)
+        lift_2(pool[1], dst, columns[1], i)
+
+    def lower(results: Any, i: int, pool: Any, src: int) -> None:
+        lower_1(results[0], i, pool[0], src)
+        lower_2(results[1], i, pool[1], src)
+
+    def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
+        transfer_1(to_pool[0], dst, from_pool[0], src)
+        transfer_2(to_pool[1], dst, from_pool[1], src)
+
+    def invert(pool: Any, dst: int, whole: int, older: int) -> None:
+        invert_1(pool[0], dst, whole, older)
+        invert_2(pool[1], dst, whole, older)
+
+    def newer_wins(pool: Any, older: int, newer: int) -> bool:
+        return False  # two selections may choose differently: a product is no selection
+
+    return Cells(
+        *map(jit, (combine, clear, lift, lower, transfer, invert, newer_wins)),
+        allocate=lambda n: (first.allocate(n), second.allocate(n)),
+        results=lambda n: (first.results(n), second.results(n)),
+    )

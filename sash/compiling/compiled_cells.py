@@ -1,0 +1,236 @@
+"""Cells of fixed width, as machine code: numbers, tuples of numbers, rows of a matrix."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from sash.algebra.monoid import Function, Monoid, ungraded
+from sash.algebra.state import Object, Record, Row, Scalar
+from sash.compiling.access import access
+from sash.compiling.answers import lower_row, lower_value
+from sash.compiling.cells import Cells, Values
+from sash.compiling.jit import compiled
+from sash.errors import UnsupportedError
+
+
+def values(monoid: Monoid) -> Values:
+    """Operations on partials in registers; graded monoids get the counts they ask for."""
+    if not isinstance(monoid.state, (Scalar, Record)):
+        raise UnsupportedError(f"the partial of {monoid.name} does not fit into registers")
+    load, store, cut = access(monoid)
+    lift, combine = _lift_value(monoid), compiled(monoid.combine)
+    lower, results = lower_value(monoid)
+
+    def combine_plain(older: Any, newer: Any, n_older: int, n_newer: int) -> Any:
+        return combine(older, newer)
+
+    def combine_graded(older: Any, newer: Any, n_older: int, n_newer: int) -> Any:
+        return combine(older, newer, float(n_older), float(n_newer))
+
+    return Values(
+        load, store, lift,
+        compiled(combine_graded if monoid.graded else combine_plain),
+        lower, cut, _allocator(monoid), results,
+    )  # fmt: skip
+
+
+def compiled_cells(monoid: Monoid) -> Cells:
+    """Cells of fixed width, as machine code."""
+    monoid = ungraded(monoid)
+    if isinstance(monoid.state, Object):
+        raise UnsupportedError(
+            f"{monoid.name} keeps Python objects, which cannot be compiled; declare a state of fixed width"
+        )
+    return _row_cells(monoid) if isinstance(monoid.state, Row) else _number_cells(monoid)
+
+
+def _number_cells(monoid: Monoid) -> Cells:
+    ops = values(monoid)
+    load, store, lift_value, join = ops.load, ops.store, ops.lift, compiled(monoid.combine)
+    lower_value, inverse = ops.lower, compiled(monoid.invert or _no_inverse)
+    identity, same = monoid.identity, _sameness(monoid)
+
+    def combine(pool: Any, dst: int, older: int, newer: int) -> None:
+        store(pool, dst, join(load(pool, older), load(pool, newer)))
+
+    def clear(pool: Any, dst: int) -> None:
+        store(pool, dst, identity)
+
+    def lift(pool: Any, dst: int, columns: Any, i: int) -> None:
+        store(pool, dst, lift_value(columns, i))
+
+    def lower(results: Any, i: int, pool: Any, src: int) -> None:
+        lower_value(results, i, load(pool, src), 0)
+
+    def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
+        store(to_pool, dst, load(from_pool, src))
+
+    def invert(pool: Any, dst: int, whole: int, older: int) -> None:
+        store(pool, dst, inverse(load(pool, whole), load(pool, older)))
+
+    def newer_wins(pool: Any, older: int, newer: int) -> bool:
+        younger = load(pool, newer)
+        return bool(same(join(load(pool, older), younger), younger))
+
+    return Cells(
+        *map(compiled, (combine, clear, lift, lower, transfer, invert, newer_wins)),
+        allocate=ops.allocate,
+        results=ops.results,
+    )
+
+
+def _row_cells(monoid: Monoid) -> Cells:
+    state = monoid.state
+    assert isinstance(state, Row)
+    lift_into, join = compiled(monoid.lift), compiled(monoid.combine)
+    inverse, identity = compiled(monoid.invert or _no_inverse_row), monoid.identity
+    lower, results = lower_row(monoid, state)
+
+    def combine(pool: Any, dst: int, older: int, newer: int) -> None:
+        join(pool[older], pool[newer], pool[dst])
+
+    def clear(pool: Any, dst: int) -> None:
+        for k in range(pool.shape[1]):
+            pool[dst, k] = identity
+
+    def lift_none(pool: Any, dst: int, columns: Any, i: int) -> None:
+        lift_into(pool[dst])
+
+    def lift_one(pool: Any, dst: int, columns: Any, i: int) -> None:
+        lift_into(columns[0][i], pool[dst])
+
+    def lift_two(pool: Any, dst: int, columns: Any, i: int) -> None:
+        lift_into(columns[0][i], columns[1][i], pool[dst])
+
+    def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
+        for k in range(to_pool.shape[1]):
+            to_pool[dst, k] = from_pool[src, k]
+
+    def invert(pool: Any, dst: int, whole: int, older: int) -> None:
+        inverse(pool[whole], pool[older], pool[dst])
+
+    def newer_wins(pool: Any, older: int, newer: int) -> bool:
+        return False
+
+    lift = (lift_none, lift_one, lift_two)[monoid.n_inputs]
+    return Cells(
+        *map(compiled, (combine, clear, lift)),
+        lower,
+        *map(compiled, (transfer, invert, newer_wins)),
+        allocate=_allocator(monoid),
+        results=results,
+    )
+
+
+def _allocator(monoid: Monoid) -> Callable[[int], Any]:
+    state = monoid.state
+    if isinstance(state, Scalar):
+        return lambda n: np.full(n, monoid.identity, state.dtype)
+    if isinstance(state, Row):
+        return lambda n: np.full((n, state.width), monoid.identity, state.dtype)
+    assert isinstance(state, Record)
+    fields = tuple(zip(monoid.identity, state.dtypes, strict=True))
+    return lambda n: tuple(np.full(n, zero, dtype) for zero, dtype in fields)
+
+
+def _lift_value(monoid: Monoid) -> Function:
+    lift = compiled(monoid.lift)
+
+    def lift_none(columns: Any, i: int) -> Any:
+        return lift()
+
+    def lift_one(columns: Any, i: int) -> Any:
+        return lift(columns[0][np.uintp(i)])
+
+    def lift_two(columns: Any, i: int) -> Any:
+        return lift(columns[0][np.uintp(i)], columns[1][np.uintp(i)])
+
+    return compiled((lift_none, lift_one, lift_two)[monoid.n_inputs])
+
+
+def _sameness(monoid: Monoid) -> Function:
+    """Whether two partials are the same value, NaN being the same as NaN."""
+
+    def same_number(x: Any, y: Any) -> bool:
+        return bool(x == y or (x != x and y != y))  # noqa: PLR0124 - only NaN differs from itself
+
+    same = compiled(same_number)
+    if isinstance(monoid.state, Scalar):
+        return same
+    assert isinstance(monoid.state, Record)
+    for n_fields in range(1, len(monoid.state.names) + 1):
+        same_fields = _same_fields(same, same_fields if n_fields > 1 else None)
+    return same_fields
+
+
+def _same_fields(same: Function, same_rest: Function | None) -> Function:
+    def last(x: Any, y: Any) -> bool:
+        return bool(same(x[0], y[0]))
+
+    def more(x: Any, y: Any) -> bool:
+        return bool(same(x[0], y[0]) and same_rest(x[1:], y[1:]))  # type: ignore[misc]
+
+    return compiled(more if same_rest else last)
+
+
+def _no_inverse(whole: Any, older: Any) -> Any:
+    return whole
+
+
+def _no_inverse_row(whole: Any, older: Any, out: Any) -> None:
+    pass
+
+
+def counting_nulls(cells: Cells, *, answers_empty: bool) -> Cells:
+    """Compiled cells whose rows may be null: columns are (valid, columns), pools (counts, pool).
+
+    A window without a valid row answers null, unless the aggregate has an answer for no rows.
+    """
+    (join, clear_inner, lift_inner, lower_inner, transfer_inner, invert_inner, wins) = cells[:7]
+
+    def combine(pool: Any, dst: int, older: int, newer: int) -> None:
+        pool[0][np.uintp(dst)] = pool[0][np.uintp(older)] + pool[0][np.uintp(newer)]
+        join(pool[1], dst, older, newer)
+
+    def clear(pool: Any, dst: int) -> None:
+        pool[0][np.uintp(dst)] = 0
+        clear_inner(pool[1], dst)
+
+    def lift(pool: Any, dst: int, columns: Any, i: int) -> None:
+        if columns[0][np.uintp(i)]:
+            pool[0][np.uintp(dst)] = 1
+            lift_inner(pool[1], dst, columns[1], i)
+        else:
+            clear(pool, dst)
+
+    def lower(results: Any, i: int, pool: Any, src: int) -> None:
+        if answers_empty or pool[0][np.uintp(src)] > 0:
+            lower_inner(results, i, pool[1], src)
+        else:
+            results[1][np.uintp(i)] = False
+
+    def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
+        to_pool[0][np.uintp(dst)] = from_pool[0][np.uintp(src)]
+        transfer_inner(to_pool[1], dst, from_pool[1], src)
+
+    def invert(pool: Any, dst: int, whole: int, older: int) -> None:
+        pool[0][np.uintp(dst)] = pool[0][np.uintp(whole)] - pool[0][np.uintp(older)]
+        invert_inner(pool[1], dst, whole, older)
+
+    def newer_wins(pool: Any, older: int, newer: int) -> bool:
+        if pool[0][np.uintp(older)] == 0:
+            return True
+        return bool(pool[0][np.uintp(newer)] > 0 and wins(pool[1], older, newer))
+
+    def results(n: int) -> Any:
+        return cells.results(n)[0], np.ones(n, np.bool_)
+
+    clear = compiled(clear)
+    return Cells(
+        *map(compiled, (combine,)), clear, *map(compiled, (lift, lower, transfer, invert, newer_wins)),
+        allocate=lambda n: (np.zeros(n, np.int64), cells.allocate(n)),
+        results=results,
+    )  # fmt: skip

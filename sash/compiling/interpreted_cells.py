@@ -1,0 +1,73 @@
+"""Cells of Python values, run as they stand: any aggregate, any object, no machine code."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from sash.algebra.monoid import Function, Monoid, ungraded
+from sash.algebra.state import Row
+from sash.compiling.cells import Cells
+
+
+def interpreted_cells(monoid: Monoid) -> Cells:
+    """Cells of Python values; None is the partial of no rows."""
+    monoid = ungraded(monoid)
+    writes = isinstance(monoid.state, Row)
+    lift = _returning(monoid.lift, monoid.state) if writes else monoid.lift
+    join = _returning(monoid.combine, monoid.state) if writes else monoid.combine
+    lower = monoid.lower or _same
+    empty = lower(monoid.identity) if monoid.answers_empty else None
+    inverse = monoid.invert
+
+    def combine(pool: Any, dst: int, older: int, newer: int) -> None:
+        x, y = pool[older], pool[newer]
+        pool[dst] = y if x is None else x if y is None else join(x, y)
+
+    def clear(pool: Any, dst: int) -> None:
+        pool[dst] = None
+
+    def lift_row(pool: Any, dst: int, columns: Any, i: int) -> None:
+        values = [column[i] for column in columns]
+        pool[dst] = None if any(value is None for value in values) else lift(*values)
+
+    def lower_cell(results: Any, i: int, pool: Any, src: int) -> None:
+        partial = pool[src]
+        results[0][i] = empty if partial is None else lower(partial)
+
+    def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
+        to_pool[dst] = from_pool[src]
+
+    def invert(pool: Any, dst: int, whole: int, older: int) -> None:
+        assert inverse is not None
+        if pool[older] is not None:
+            pool[dst] = inverse(pool[whole], pool[older])
+
+    def newer_wins(pool: Any, older: int, newer: int) -> bool:
+        x, y = pool[older], pool[newer]
+        if x is None or y is None:
+            return x is None
+        joined = join(x, y)
+        return joined is y or bool(joined == y)
+
+    return Cells(
+        combine, clear, lift_row, lower_cell, transfer, invert, newer_wins,
+        allocate=lambda n: [None] * n,
+        results=lambda n: ([None] * n, None),
+    )  # fmt: skip
+
+
+def _same(partial: Any) -> Any:
+    return partial
+
+
+def _returning(function: Function, state: Any) -> Function:
+    """Turn a function that writes into `out` into one that gives back a new row."""
+
+    def fresh(*arguments: Any) -> Any:
+        out = np.empty(state.width, state.dtype)
+        function(*arguments, out)
+        return out
+
+    return fresh

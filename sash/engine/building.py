@@ -1,0 +1,97 @@
+"""From an algorithm and some aggregates to functions that run: interpreted, or machine code.
+
+What is built is kept for the life of the process, so that asking twice compiles once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from sash.aggregators.contract import (
+    ASSOCIATIVE, MASK, SELECTIVE_OR_INVERTIBLE, Algorithm, Fifo, State,
+)  # fmt: skip
+from sash.algebra.monoid import Monoid
+from sash.compiling.cells import Cells, paired
+from sash.compiling.compiled_cells import compiled_cells, counting_nulls
+from sash.compiling.interpreted_cells import interpreted_cells
+from sash.compiling.jit import compiled, entry, interpreted
+from sash.errors import UnsupportedError
+
+
+class Built(NamedTuple):
+    """An algorithm made for some aggregates; `fifo` is called from Python."""
+
+    algorithm: Algorithm
+    cells: Cells
+    fifo: Fifo
+    is_compiled: bool
+
+
+@lru_cache(maxsize=256)
+def build(algorithm: Algorithm, monoids: tuple[Monoid, ...], is_compiled: bool, options: tuple[Any, ...]) -> Built:
+    """Make the operations of an algorithm over a product of aggregates whose rows may be null."""
+    inexact = bool(dict(options).get("inexact", False))
+    chosen = {name: value for name, value in options if name != "inexact"}
+    chosen |= require_algebra(algorithm, monoids, inexact=inexact)
+    if not is_compiled:
+        cells = product([interpreted_cells(monoid) for monoid in monoids], interpreted)
+        return Built(algorithm, cells, algorithm.build(cells, interpreted, **chosen), False)
+    cells = product([nullable(monoid) for monoid in monoids], compiled)
+    fifo = algorithm.build(cells, compiled, **chosen)
+    outer = Fifo(*(entry(operation.py_func) for operation in fifo))
+    return Built(algorithm, cells._replace(lower=entry(cells.lower.py_func)), outer, True)
+
+
+def nullable(monoid: Monoid) -> Cells:
+    """Compiled cells for a column that may hold nulls."""
+    return counting_nulls(compiled_cells(monoid), answers_empty=monoid.answers_empty)
+
+
+def product(cells: Sequence[Cells], jit: Any) -> Cells:
+    """One kind of cell for several aggregates."""
+    *firsts, last = cells
+    for first in reversed(firsts):
+        last = paired(first, last, jit)
+    return last
+
+
+def require_algebra(algorithm: Algorithm, monoids: Sequence[Monoid], *, inexact: bool) -> dict[str, Any]:
+    """Refuse aggregates the algorithm is not right for; options that follow from their algebra."""
+    needs = algorithm.card.needs
+    if needs == ASSOCIATIVE:
+        return {}
+    if needs == SELECTIVE_OR_INVERTIBLE and len(monoids) == 1 and monoids[0].selective:
+        return {"selective": True}
+    for monoid in monoids:
+        _require_inverse(algorithm.card.name, monoid, inexact)
+    return {"selective": False} if needs == SELECTIVE_OR_INVERTIBLE else {}
+
+
+def _require_inverse(algorithm: str, monoid: Monoid, inexact: bool) -> None:
+    if monoid.invert is None:
+        raise UnsupportedError(
+            f"{algorithm} needs an inverse, but {monoid.name} has none. "
+            "Use two_stacks_lite, which needs associativity alone"
+        )
+    if not monoid.exact and not inexact:
+        raise UnsupportedError(
+            f"{algorithm} would subtract floats, and {monoid.name} would drift. "
+            "Use two_stacks_lite, or pass inexact=True to accept the drift"
+        )
+
+
+def new_state(built: Built, capacity: int) -> State:
+    """Empty state with room for `capacity` elements, a power of two."""
+    shape = built.algorithm.shape
+    n_links = shape.links_per_slot * capacity
+    pool = built.cells.allocate(shape.n_scratch + shape.cells_per_slot * capacity)
+    if built.is_compiled:
+        links, at = np.zeros(n_links, np.int64), np.zeros(shape.n_registers, np.int64)
+    else:
+        links, at = [0] * n_links, [0] * shape.n_registers  # type: ignore[assignment]
+    at[MASK] = capacity - 1
+    return State(pool, links, at)
