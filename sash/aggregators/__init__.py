@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from sash.aggregators import recalc, two_stacks_lite
+from sash.aggregators import (
+    aba, daba, daba_lite, flat_fat, flat_fit, pba, reactive, recalc, sba, slick_deque, subtract_on_evict, two_stacks,
+    two_stacks_lite,
+)  # fmt: skip
 from sash.aggregators.contract import Algorithm
 from sash.errors import UnknownNameError
 
-_MODULES = (recalc, two_stacks_lite)
+_MODULES = (
+    recalc, subtract_on_evict, two_stacks, two_stacks_lite, aba, daba, daba_lite, flat_fat, reactive, flat_fit,
+    slick_deque, sba, pba,
+)  # fmt: skip
 
 ALGORITHMS: dict[str, Algorithm] = {module.ALGORITHM.card.name: module.ALGORITHM for module in _MODULES}
 

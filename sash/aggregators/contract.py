@@ -102,7 +102,8 @@ class View:
     def require_cell(self, invariant: str, cell: int, first: int, end: int) -> None:
         """Require that a cell holds the aggregate of the elements first to end - 1."""
         found, wanted = self.read(cell), self.fold(first, end)
-        self.require(invariant, same(found, wanted), f"cell {cell} is {found!r}, not {wanted!r} of [{first}, {end})")
+        if not same(found, wanted):
+            self.require(invariant, False, f"cell {cell} is {found!r}, not {wanted!r} of [{first}, {end})")
 
 
 def same(found: Any, wanted: Any) -> bool:

@@ -25,8 +25,20 @@ Departure: the first element of the back is copied, not combined with an identit
 from __future__ import annotations
 
 from sash.aggregators.contract import (
-    ASSOCIATIVE, END, MASK, N_COMMON, OLDEST, Algorithm, Card, Fifo, Jit, Shape, State, View, ring_mover,
-)  # fmt: skip
+    ASSOCIATIVE,
+    END,
+    MASK,
+    N_COMMON,
+    OLDEST,
+    Algorithm,
+    Card,
+    Fifo,
+    Jit,
+    Shape,
+    State,
+    View,
+    ring_mover,
+)
 from sash.compiling.cells import Cells
 
 BACK = N_COMMON
@@ -54,8 +66,11 @@ def build(cells: Cells, jit: Jit) -> Fifo:
     def flip(s: State) -> None:
         """Make the whole back the new front (restores I2)."""
         at, mask = s.at, s.at[MASK]
+        after = RING + ((at[END] - 1) & mask)  # carried along: the compiler keeps its value in a register
         for i in range(at[END] - 2, at[OLDEST] - 1, -1):
-            combine(s.pool, RING + (i & mask), RING + (i & mask), RING + ((i + 1) & mask))
+            slot = RING + (i & mask)
+            combine(s.pool, slot, slot, after)
+            after = slot
         at[BACK] = at[END]
 
     @jit
@@ -69,7 +84,7 @@ def build(cells: Cells, jit: Jit) -> Fifo:
         at = s.at
         if at[OLDEST] == at[BACK]:
             return BACK_TOTAL
-        oldest = RING + (at[OLDEST] & at[MASK])
+        oldest: int = RING + (at[OLDEST] & at[MASK])
         if at[BACK] == at[END]:
             return oldest
         combine(s.pool, ANSWER, oldest, BACK_TOTAL)

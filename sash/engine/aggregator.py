@@ -14,15 +14,16 @@ from typing import Any
 import numpy as np
 
 from sash.aggregators import find
-from sash.aggregators.contract import END, MASK, OLDEST, View
+from sash.aggregators.contract import END, INVERTIBLE, MASK, OLDEST, Algorithm, View
 from sash.algebra.aggregate import Aggregate
 from sash.algebra.declaring import agg
-from sash.algebra.monoid import Monoid, ungraded
-from sash.algebra.state import Row
+from sash.algebra.monoid import Monoid
 from sash.compiling.jit import is_enabled
 from sash.engine import snapshot
-from sash.engine.building import Built, build, new_state
-from sash.errors import DataError, DeclarationError, EmptyWindowError
+from sash.engine.boundary import BoundaryAggregator, Sliding
+from sash.engine.building import Built, build, nested, new_state, unnested
+from sash.engine.events import Folder, OneRow, answer_of_nothing, reader, take_answer
+from sash.errors import DataError, DeclarationError, EmptyWindowError, UnsupportedError
 
 SMALLEST = 8  # slots of an empty window
 
@@ -34,7 +35,7 @@ def aggregator(
     dtype: Any = None,
     compiled: bool = False,
     **options: Any,
-) -> InOrderAggregator:
+) -> Any:
     """Make a window over single events: insert(value), evict(), query().
 
     `aggregate` is one aggregate or a dict of them, which share the structure and are answered as a
@@ -49,9 +50,25 @@ def aggregator(
     aggregates = named(aggregate)
     inputs = None if dtype is None and not compiled else np.dtype(dtype or "f8")
     monoids = tuple(each.bind(*(inputs,) * each.n_inputs) for each in aggregates.values())
+    if found.card.fixed:
+        return _sliding_by_itself(found, monoids, inputs, compiled and is_enabled(), options)
     built = build(found, monoids, compiled and is_enabled(), tuple(sorted(options.items())))
     names = tuple(aggregates) if isinstance(aggregate, Mapping) else None
-    return InOrderAggregator(built, monoids, names)
+    return InOrderAggregator(built, monoids, names, inputs, inexact=bool(options.get("inexact")))
+
+
+def _sliding_by_itself(
+    algorithm: Algorithm, monoids: tuple[Monoid, ...], dtype: Any, is_compiled: bool, options: dict[str, Any]
+) -> BoundaryAggregator:
+    if len(monoids) != 1:
+        raise UnsupportedError(f"{algorithm.card.name} takes one aggregate; two_stacks_lite takes several")
+    try:
+        sliding = Sliding(**{"slide": 1, **options})
+    except TypeError:
+        raise DeclarationError(
+            f"{algorithm.card.name} takes range=, slide=, chunk=, by= and combine_time=, got {sorted(options)}"
+        ) from None
+    return BoundaryAggregator(algorithm, monoids[0], sliding, dtype, is_compiled=is_compiled)
 
 
 def named(aggregate: Any) -> dict[str, Aggregate]:
@@ -72,16 +89,20 @@ def as_aggregate(given: Any) -> Aggregate:
 class InOrderAggregator:
     """A window over events in order of arrival."""
 
-    __slots__ = ("_built", "_columns", "_monoids", "_n_values", "_names", "_results", "_state")
+    __slots__ = ("__weakref__", "_built", "_columns", "_monoids", "_n_values", "_names", "_refuses_floats", "_results", "_rows", "_state")
 
-    def __init__(self, built: Built, monoids: tuple[Monoid, ...], names: tuple[str, ...] | None) -> None:
+    def __init__(
+        self, built: Built, monoids: tuple[Monoid, ...], names: tuple[str, ...] | None, dtype: Any, *, inexact: bool
+    ) -> None:
         self._built = built
         self._monoids = monoids
         self._names = names
         self._n_values = max(monoid.n_inputs for monoid in monoids)
+        self._refuses_floats = built.algorithm.card.needs == INVERTIBLE and dtype is None and not inexact
         self._state = new_state(built, SMALLEST)
         self._results = built.cells.results(1)
-        self._columns = _Cell.columns(monoids, built.is_compiled)
+        self._rows = [OneRow(monoid, dtype, is_compiled=built.is_compiled) for monoid in monoids]
+        self._columns = nested([row.columns for row in self._rows])
 
     def __len__(self) -> int:
         return int(self._state.at[END] - self._state.at[OLDEST])
@@ -96,9 +117,14 @@ class InOrderAggregator:
             raise DataError(f"insert takes {self._n_values} value(s), got {len(values)}")
         if len(self) == self._capacity:
             self._resize(2 * self._capacity)
-        for cell in self._columns.cells:
-            cell.put(values)
-        self._built.fifo.insert(self._state, self._columns.nested, 0)
+        if self._refuses_floats and any(isinstance(value, float) for value in values):
+            raise UnsupportedError(
+                f"{self._built.algorithm.card.name} would subtract floats, and the answer would drift. "
+                "Use two_stacks_lite, or pass inexact=True to accept the drift"
+            )
+        for row in self._rows:
+            row.put(values)
+        self._built.fifo.insert(self._state, self._columns, 0)
 
     def evict(self) -> None:
         """Remove the oldest event."""
@@ -111,11 +137,12 @@ class InOrderAggregator:
     def query(self) -> Any:
         """Aggregate everything in the window; null (None) if it holds nothing to aggregate."""
         if len(self) == 0:
-            answers = [self._answer_of_nothing(monoid) for monoid in self._monoids]
+            answers = [answer_of_nothing(monoid) for monoid in self._monoids]
         else:
             cell = self._built.fifo.query(self._state)
             self._built.cells.lower(self._results, 0, self._state.pool, cell)
-            answers = _answers(self._results, self._monoids, self._built.is_compiled)
+            results = unnested(self._results, len(self._monoids))
+            answers = [take_answer(each, monoid) for each, monoid in zip(results, self._monoids, strict=True)]
         return answers[0] if self._names is None else dict(zip(self._names, answers, strict=True))
 
     def bulk_insert(self, values: Iterable[Any]) -> None:
@@ -143,7 +170,9 @@ class InOrderAggregator:
 
         Raises AssertionError with the number of the invariant that is broken.
         """
-        self._built.algorithm.check(View(self._state, self._reader(), _Folder(self._monoids[0], lifted)))
+        first = unnested(self._state.pool, len(self._monoids))[0]
+        read = reader(first, is_compiled=self._built.is_compiled)
+        self._built.algorithm.check(View(self._state, read, Folder(self._monoids[0], lifted)))
 
     @property
     def _capacity(self) -> int:
@@ -161,102 +190,3 @@ class InOrderAggregator:
         state = new_state(self._built, capacity)
         self._built.fifo.move(self._state, state)
         return state
-
-    def _answer_of_nothing(self, monoid: Monoid) -> Any:
-        if not monoid.answers_empty:
-            return None
-        plain = ungraded(monoid)
-        identity = np.full(plain.state.width, plain.identity) if isinstance(plain.state, Row) else plain.identity
-        return plain.lower(identity) if plain.lower else identity
-
-    def _reader(self) -> Any:
-        """How to read a cell as the partial it holds; of the first aggregate, if there are several."""
-        pool = self._state.pool
-        for _ in self._monoids[1:]:
-            pool = pool[0]
-        if not self._built.is_compiled:
-            return lambda cell: pool[cell]
-        counts, inner = pool
-        if isinstance(inner, tuple):
-            return lambda cell: tuple(field[cell].item() for field in inner) if counts[cell] else None
-        return lambda cell: inner[cell] if counts[cell] else None
-
-
-class _Folder:
-    """Folds the truth, for `check_invariants`."""
-
-    def __init__(self, monoid: Monoid, lifted: list[Any]) -> None:
-        self._combine = ungraded(monoid).combine
-        self._row = monoid.state if isinstance(monoid.state, Row) else None
-        self._lifted = lifted
-
-    def __call__(self, first: int, end: int) -> Any:
-        total = None
-        for partial in self._lifted[first:end]:
-            if total is None or partial is None:
-                total = partial if total is None else total
-            elif self._row is None:
-                total = self._combine(total, partial)
-            else:
-                out = np.empty(self._row.width, self._row.dtype)
-                self._combine(total, partial, out)
-                total = out
-        return total
-
-
-class _Columns:
-    """Columns of one row, nested as the cells of a product want them."""
-
-    def __init__(self, cells: list[_Cell]) -> None:
-        self.cells = cells
-        *firsts, nested = [cell.column for cell in cells]
-        for first in reversed(firsts):
-            nested = (first, nested)
-        self.nested = nested
-
-
-class _Cell:
-    """The one-row columns of one aggregate."""
-
-    def __init__(self, monoid: Monoid, is_compiled: bool, dtype: Any) -> None:
-        self._n_inputs = monoid.n_inputs
-        if is_compiled:
-            self._valid = np.ones(1, np.bool_)
-            self._values: Any = tuple(np.zeros(1, dtype) for _ in range(monoid.n_inputs))
-            self.column: Any = (self._valid, self._values)
-        else:
-            self._valid = None  # type: ignore[assignment]
-            self.column = self._values = tuple([None] for _ in range(monoid.n_inputs))
-
-    def put(self, values: tuple[Any, ...]) -> None:
-        wanted = values[: self._n_inputs]
-        if self._valid is not None:
-            self._valid[0] = all(value is not None for value in wanted)
-            if not self._valid[0]:
-                return
-        for column, value in zip(self._values, wanted, strict=True):
-            column[0] = value
-
-    @staticmethod
-    def columns(monoids: tuple[Monoid, ...], is_compiled: bool, dtype: Any = np.float64) -> _Columns:
-        return _Columns([_Cell(monoid, is_compiled, dtype) for monoid in monoids])
-
-
-def _answers(results: Any, monoids: tuple[Monoid, ...], is_compiled: bool) -> list[Any]:
-    """Unpack the nested results of one row into Python values."""
-    answers = []
-    for left in range(len(monoids) - 1, -1, -1):
-        column, results = (results, None) if left == 0 else results
-        values, valid = column
-        if not is_compiled:
-            answers.append(values[0])
-        elif not valid[0]:
-            answers.append(None)
-            valid[0] = True
-        else:
-            answers.append(tuple(v[0].item() for v in values) if isinstance(values, tuple) else _python(values[0]))
-    return answers
-
-
-def _python(value: Any) -> Any:
-    return value.copy() if isinstance(value, np.ndarray) else value.item()

@@ -29,6 +29,11 @@ class Built(NamedTuple):
     cells: Cells
     fifo: Fifo
     is_compiled: bool
+    options: tuple[Any, ...] = ()  # what else decides the meaning of its state
+
+    def empty_cell(self, capacity: int) -> int:
+        """A cell that no algorithm touches: it always holds no rows."""
+        return self.algorithm.shape.n_scratch + self.algorithm.shape.cells_per_slot * capacity
 
 
 @lru_cache(maxsize=256)
@@ -37,13 +42,14 @@ def build(algorithm: Algorithm, monoids: tuple[Monoid, ...], is_compiled: bool, 
     inexact = bool(dict(options).get("inexact", False))
     chosen = {name: value for name, value in options if name != "inexact"}
     chosen |= require_algebra(algorithm, monoids, inexact=inexact)
+    decisive = tuple(sorted(chosen.items()))
     if not is_compiled:
         cells = product([interpreted_cells(monoid) for monoid in monoids], interpreted)
-        return Built(algorithm, cells, algorithm.build(cells, interpreted, **chosen), False)
+        return Built(algorithm, cells, algorithm.build(cells, interpreted, **chosen), False, decisive)
     cells = product([nullable(monoid) for monoid in monoids], compiled)
     fifo = algorithm.build(cells, compiled, **chosen)
     outer = Fifo(*(entry(operation.py_func) for operation in fifo))
-    return Built(algorithm, cells._replace(lower=entry(cells.lower.py_func)), outer, True)
+    return Built(algorithm, cells._replace(lower=entry(cells.lower.py_func)), outer, True, decisive)
 
 
 def nullable(monoid: Monoid) -> Cells:
@@ -57,6 +63,23 @@ def product(cells: Sequence[Cells], jit: Any) -> Cells:
     for first in reversed(firsts):
         last = paired(first, last, jit)
     return last
+
+
+def nested(parts: Sequence[Any]) -> Any:
+    """Pair up what belongs to several aggregates, as the cells of a product want it."""
+    *firsts, last = parts
+    for first in reversed(firsts):
+        last = (first, last)
+    return last
+
+
+def unnested(pair: Any, count: int) -> list[Any]:
+    """Take the pairs of `nested` apart."""
+    parts = []
+    for _ in range(count - 1):
+        first, pair = pair
+        parts.append(first)
+    return [*parts, pair]
 
 
 def require_algebra(algorithm: Algorithm, monoids: Sequence[Monoid], *, inexact: bool) -> dict[str, Any]:
@@ -88,7 +111,7 @@ def new_state(built: Built, capacity: int) -> State:
     """Empty state with room for `capacity` elements, a power of two."""
     shape = built.algorithm.shape
     n_links = shape.links_per_slot * capacity
-    pool = built.cells.allocate(shape.n_scratch + shape.cells_per_slot * capacity)
+    pool = built.cells.allocate(built.empty_cell(capacity) + 1)
     if built.is_compiled:
         links, at = np.zeros(n_links, np.int64), np.zeros(shape.n_registers, np.int64)
     else:

@@ -18,7 +18,7 @@ import xxhash
 from sash.aggregators.contract import State
 from sash.algebra import codec
 from sash.algebra.monoid import Monoid, ungraded
-from sash.engine.building import Built, new_state
+from sash.engine.building import Built, new_state, unnested
 from sash.errors import FormatError
 
 MAGIC, VERSION = b"SASH", 1
@@ -27,7 +27,7 @@ HEADER = struct.Struct(">4sBQ")
 
 def write(built: Built, monoids: tuple[Monoid, ...], state: State) -> bytes:
     """Write a state to bytes."""
-    pools = [_dump(pool, monoid) for pool, monoid in zip(_flat(state.pool, monoids), monoids, strict=True)]
+    pools = [_dump(pool, monoid) for pool, monoid in zip(unnested(state.pool, len(monoids)), monoids, strict=True)]
     registers, links = [int(x) for x in state.at], [int(x) for x in state.links]
     body = codec.encode([_signature(built, monoids), registers, links, pools])
     return HEADER.pack(MAGIC, VERSION, xxhash.xxh3_64_intdigest(body)) + body
@@ -44,7 +44,7 @@ def read(built: Built, monoids: tuple[Monoid, ...], data: bytes) -> State:
         state.at[register] = value
     for place, value in enumerate(links):
         state.links[place] = value
-    for pool, dumped, monoid in zip(_flat(state.pool, monoids), pools, monoids, strict=True):
+    for pool, dumped, monoid in zip(unnested(state.pool, len(monoids)), pools, monoids, strict=True):
         _load(pool, dumped, monoid)
     return state
 
@@ -63,15 +63,8 @@ def _open(data: bytes) -> Any:
 
 def _signature(built: Built, monoids: tuple[Monoid, ...]) -> list[Any]:
     form = "compiled" if built.is_compiled else "interpreted"
-    return [built.algorithm.card.name, form, *([monoid.name, str(ungraded(monoid).state)] for monoid in monoids)]
-
-
-def _flat(pool: Any, monoids: tuple[Monoid, ...]) -> list[Any]:
-    pools = []
-    for _ in monoids[1:]:
-        first, pool = pool
-        pools.append(first)
-    return [*pools, pool]
+    options = [list(option) for option in built.options]
+    return [built.algorithm.card.name, form, options, *([monoid.name, str(ungraded(monoid).state)] for monoid in monoids)]
 
 
 def _dump(pool: Any, monoid: Monoid) -> Any:

@@ -1,0 +1,69 @@
+# Every target sets up what it needs in .venv; a machine needs Python (3.11 or newer) and make.
+# Another Python: make PYTHON=python3.12 test
+
+PYTHON ?= python3
+JOBS ?= 2
+
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+INSTALLED_BENCH := $(VENV)/.installed-bench
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
+
+# Machine code made by tests and demo stays inside the tree, unless you choose a place yourself.
+SASH_CACHE_DIR ?= $(CURDIR)/$(VENV)/machine-code
+export SASH_CACHE_DIR
+
+.PHONY: help setup test test-jit test-nojit test-bounds check format demo bench clean
+
+help: ## list the targets
+	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /~/' | awk -F '~' '{ printf "  make %-12s %s\n", $$1, $$2 }'
+
+setup: $(INSTALLED) ## install everything into .venv (the other targets do it themselves)
+
+test: test-jit test-nojit test-bounds ## everything a change must pass: compiled, interpreted, bounds checked
+
+# The three runs are ordered by .NOTPARALLEL below, so that the closing line of the last is the last line.
+test-jit: $(INSTALLED) ## all tests, with machine code
+	$(PYTEST)
+
+test-nojit: $(INSTALLED) ## the same source interpreted: all tests but those about machine code
+	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling
+
+test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling
+
+check: $(INSTALLED) ## linter, formatter, types, import rules
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(INSTALLED) ## let ruff sort and format
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+demo: $(INSTALLED) ## something real, in a few seconds
+	$(BIN)/python examples/first_window.py
+
+bench: $(INSTALLED_BENCH) ## against bottleneck, pandas, Polars and DuckDB; takes minutes
+	$(BIN)/python -m bench
+
+clean: ## remove .venv and everything made by tools
+	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+$(INSTALLED): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Sash needs Python 3.11 or newer; choose one: make PYTHON=python3.12 ..."; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+	$(PIP) hatchling editables
+	$(PIP) --no-build-isolation --editable '.[dev,sketches,testing]'
+	@touch $@
+
+$(INSTALLED_BENCH): $(INSTALLED)
+	$(PIP) --no-build-isolation --editable '.[bench]'
+	@touch $@
+
+.NOTPARALLEL:

@@ -1,0 +1,1 @@
+"""Benchmarks: fixed workloads with names that never change; every ratio is of one run."""

@@ -1,0 +1,39 @@
+"""Run benchmarks by name: python -m bench [slide rounds products] [--quick]."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from typing import Any
+
+from bench import products, rounds, slide
+from bench.measuring import record
+
+SUITES = {suite.NAME: suite for suite in (slide, rounds, products)}
+
+
+def main() -> None:
+    """Run what is asked for, show each row as it comes, and keep a line of history."""
+    parser = argparse.ArgumentParser(prog="bench", description=__doc__)
+    parser.add_argument("names", nargs="*", help=f"any of {', '.join(SUITES)}; all if none is named")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, nothing recorded")
+    arguments = parser.parse_args()
+    for name in arguments.names or SUITES:
+        if name not in SUITES:
+            parser.error(f"unknown benchmark {name!r}; choose from {', '.join(SUITES)}")
+        print(f"\n{name}: {(SUITES[name].__doc__ or '').splitlines()[0]}")
+        rows = []
+        for row in SUITES[name].run(quick=arguments.quick):
+            print("  " + _shown(row))
+            sys.stdout.flush()
+            rows.append(row)
+        if not arguments.quick:
+            print(f"  recorded in {record(name, rows)}")
+
+
+def _shown(row: dict[str, Any]) -> str:
+    return "  ".join(f"{key} {value}" if key != "what" else f"{value:<22}" for key, value in row.items())
+
+
+if __name__ == "__main__":
+    main()

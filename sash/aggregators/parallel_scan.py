@@ -1,0 +1,82 @@
+"""Parallel boundary scan: PBA over whole columns, suffixes by one thread and answers by another.
+
+    second thread   | suffixes of chunk i - 1          | suffixes of chunk i        |
+    this thread     | prefix of chunk i - 1, answers   | prefix of chunk i, answers |
+
+Chunks have the length b of theorem 1, about half a window, so the window of a row in chunk i starts
+in chunk i - 2 or i - 1, and never in a chunk whose suffixes are still being computed where it starts:
+those of chunk i - 1 are needed from the second half of chunk i on. This thread therefore answers a
+chunk in two parts, and waits between them.
+
+Cost in calls of combine: 3 for each row on this thread, 1 on the other. Space: 3 b partials.
+
+Paper: Zhang, Akbarinia, Toumani, "Parallel boundary aggregator" (paper 003), section 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sash.aggregators.contract import Jit
+from sash.algebra.monoid import Function
+from sash.compiling.cells import Values
+
+
+class ParallelScan(NamedTuple):
+    """The two passes over a chunk; each releases the interpreter's lock."""
+
+    suffixes: Function  # (columns, first, end, room): suffixes of the rows first to end - 1
+    answers: Function  # (columns, part, rooms, totals, results)
+
+
+class Part(NamedTuple):
+    """Some rows of a chunk: what was combined before them is in the totals."""
+
+    rows: int  # of a window
+    chunk: int  # rows of a chunk
+    first: int  # row of this part
+    end: int
+
+
+def build(ops: Values, jit: Jit) -> ParallelScan:
+    """Make the passes. `rooms` are three buffers of suffixes; chunk c uses the one numbered c % 3."""
+    load, store, lift, combine, lower = ops.load, ops.store, ops.lift, ops.combine, ops.lower
+
+    def suffixes(columns: Any, first: int, end: int, room: Any) -> None:
+        older = lift(columns, end - 1)
+        store(room, end - 1 - first, older)
+        for i in range(end - 2, first - 1, -1):
+            older = combine(lift(columns, i), older, 1, end - 1 - i)
+            store(room, i - first, older)
+
+    @jit
+    def suffix_at(row: int, chunk: int, rooms: Any) -> Any:
+        which = row // chunk % 3
+        if which == 0:
+            return load(rooms[0], row % chunk)
+        if which == 1:
+            return load(rooms[1], row % chunk)
+        return load(rooms[2], row % chunk)
+
+    def answers(columns: Any, part: Part, rooms: Any, totals: Any, results: Any) -> None:
+        """`totals` holds the aggregates of the chunk before (0) and of the rows of this one so far (1)."""
+        chunk, begin = part.chunk, part.first // part.chunk * part.chunk
+        prefix = lift(columns, part.first)
+        if part.first > begin:
+            prefix = combine(load(totals, 1), prefix, part.first - begin, 1)
+        for i in range(part.first, part.end):
+            if i > part.first:
+                prefix = combine(prefix, lift(columns, i), i - begin, 1)
+            start = max(0, i + 1 - part.rows)
+            window, n = prefix, i + 1 - begin
+            if start < begin - chunk:
+                window, n = combine(load(totals, 0), window, chunk, n), n + chunk
+            if start < begin:
+                older = suffix_at(start, chunk, rooms)
+                window = combine(older, window, i + 1 - start - n, n)
+            lower(results, i, window, i + 1 - start)
+        store(totals, 1, prefix)
+        if part.end == begin + chunk:
+            store(totals, 0, prefix)
+
+    return ParallelScan(suffixes, answers)
