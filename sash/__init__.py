@@ -15,6 +15,7 @@ from sash._version import __version__
 from sash.algebra.aggregate import Aggregate
 from sash.algebra.arithmetic import count, geomean, mean, product, sum
 from sash.algebra.collecting import collect, concat, distinct, mode
+from sash.algebra.datasketching import kll, tdigest, theta
 from sash.algebra.declaring import agg, aggregate, codec
 from sash.algebra.laws import check_laws
 from sash.algebra.logic import all, any, bit_and, bit_or, bit_xor

@@ -20,7 +20,8 @@ Invariants, when chunk j of a period is entered
 Cost in calls of combine: 3 for each row, and 3 for each chunk. Space: 4 chunks and 2 totals for
 each chunk of a period.
 
-Paper: Zhang, Akbarinia, Toumani, "Parallel boundary aggregator" (paper 003), section 4.
+Paper: Zhang, Akbarinia, Toumani, "Efficient incremental computation of aggregations over sliding
+windows", KDD (2021), section 4.
 Departure: the paper's chunk is about half a window (theorem 1), because there a second thread
 computes the suffixes in time; here the chunk is what the cache holds.
 """
@@ -79,10 +80,11 @@ def memory(ops: Values, cut: Plan) -> Memory:
     return Memory(ops.allocate(cut.n_prefixes), ops.allocate(n_totals), ops.allocate(n_totals))
 
 
-def build(ops: Values, jit: Jit, *, in_place: bool) -> Function:
-    """Make scan(columns, n, plan, memory, results): the window of every row.
+def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function:
+    """Make scan(columns, begin, end, plan, memory, results): the windows of the rows begin to end - 1.
 
-    `in_place`: the partial is the answer, so prefixes are kept where the answers will be.
+    `begin` is 0, or has a whole window before it. `in_place`: a partial is of the type of an answer,
+    so prefixes are kept where the answers will be. `is_answer`: and a partial is the answer itself.
     """
     load, store, lift, combine, lower = ops.load, ops.store, ops.lift, ops.combine, ops.lower
     forward_four, backward_four = _four_chunks(ops, jit)
@@ -106,29 +108,30 @@ def build(ops: Values, jit: Jit, *, in_place: bool) -> Function:
             older = combine(lift(columns, old + i), older, 1, n_older + step)
 
     @jit
-    def answer(prefixes: Any, results: Any, start: int, end: int, n: int) -> None:
+    def answer(prefixes: Any, base: int, results: Any, start: int, end: int, n: int) -> None:
         for i in range(end - start):
-            lower(results, start + i, load(prefixes, i), n)
+            lower(results, start + i, load(prefixes, base + i), n)
 
     @jit
-    def first_period(columns: Any, n: int, cut: Plan, totals: Any, results: Any) -> None:
-        """Windows that began with the first row; totals of the chunks of the first period."""
+    def first_answers(columns: Any, end: int, results: Any) -> None:
+        """Windows that began with the first row."""
         running = lift(columns, 0)
-        total = running
         lower(results, 0, running, 1)
-        offset = 0  # of the row in its chunk
-        chunk = 0
-        for i in range(1, min(n, cut.rows)):
-            row = lift(columns, i)
-            running = combine(running, row, i, 1)
+        for i in range(1, end):
+            running = combine(running, lift(columns, i), i, 1)
             lower(results, i, running, i + 1)
-            offset += 1
-            if offset == cut.length and chunk < cut.n_chunks:
-                store(totals, chunk, total)
-                chunk, offset, total = chunk + 1, 0, row
-            else:
-                total = combine(total, row, offset, 1)
-        store(totals, chunk, total)
+
+    @jit
+    def period_before(columns: Any, begin: int, cut: Plan, totals: Any) -> None:
+        """The totals of the chunks of the period that ends with row `begin`."""
+        row = begin - cut.rows
+        for chunk in range(cut.n_chunks + 1 if cut.rest > 0 else cut.n_chunks):
+            length = cut.rest if chunk == cut.n_chunks else cut.length
+            total = lift(columns, row)
+            for i in range(1, length):
+                total = combine(total, lift(columns, row + i), i, 1)
+            store(totals, chunk, total)
+            row += length
 
     @jit
     def leave(cut: Plan, leaving: Any, totals: Any) -> None:
@@ -198,36 +201,43 @@ def build(ops: Values, jit: Jit, *, in_place: bool) -> Function:
         return enter(entered, total, at.chunk, cut)
 
     @jit
-    def later_periods(columns: Any, n: int, cut: Plan, room: Memory, results: Any) -> None:
-        """Every row that has `rows` rows before it."""
+    def step(
+        columns: Any, at: Place, end: int, cut: Plan, room: Memory, prefixes: Any, entered: Any
+    ) -> Any:
+        """Four chunks if there are as many, else one, or what there is of it: (rows, chunks, entered)."""
+        is_rest = at.chunk == cut.n_chunks
+        if end - at.start >= LANES * cut.length and not is_rest:
+            return LANES * cut.length, LANES, four(columns, at, cut, room, prefixes, entered)
+        length = min(cut.rest if is_rest else cut.length, end - at.start)
+        return length, 1, one(columns, at, length, cut, room, prefixes, entered)
+
+    @jit
+    def later_answers(columns: Any, begin: int, end: int, cut: Plan, room: Memory, results: Any) -> None:
+        """The rows begin to end - 1, all of which have `rows` rows before them."""
         prefixes = results[0] if in_place else room.prefixes
-        start = answered = cut.rows
-        entered, chunk = lift(columns, 0), 0
-        while start < n:
+        start = answered = begin
+        entered, chunk = lift(columns, begin), 0
+        while start < end:
             if chunk == 0:
                 leave(cut, room.leaving, room.totals)
             at = Place(start, chunk, start if in_place else start - answered)
-            is_rest = chunk == cut.n_chunks
-            room_for_four = n - start >= LANES * cut.length
-            if room_for_four and not is_rest:
-                entered = four(columns, at, cut, room, prefixes, entered)
-                start, chunk = start + LANES * cut.length, chunk + LANES
-            else:
-                length = min(cut.rest if is_rest else cut.length, n - start)
-                entered = one(columns, at, length, cut, room, prefixes, entered)
-                start, chunk = start + length, chunk + 1
-            if chunk > cut.n_chunks or cut.rest == 0 and chunk >= cut.n_chunks:
+            n_rows, n_chunks, entered = step(columns, at, end, cut, room, prefixes, entered)
+            start, chunk = start + n_rows, chunk + n_chunks
+            if chunk > cut.n_chunks or (cut.rest == 0 and chunk >= cut.n_chunks):
                 chunk = 0
             next_up = cut.rest if chunk == cut.n_chunks else LANES * cut.length
-            if not in_place and start - answered + next_up > cut.n_prefixes:
-                answer(prefixes, results, answered, start, cut.rows)
+            is_full = in_place or start - answered + next_up > cut.n_prefixes
+            if not is_answer and (is_full or start >= end):
+                answer(prefixes, answered if in_place else 0, results, answered, start, cut.rows)
                 answered = start
-        if not in_place:
-            answer(prefixes, results, answered, start, cut.rows)
 
-    def scan(columns: Any, n: int, cut: Plan, room: Memory, results: Any) -> None:
-        first_period(columns, n, cut, room.totals, results)
-        later_periods(columns, n, cut, room, results)
+    def scan(columns: Any, begin: int, end: int, cut: Plan, room: Memory, results: Any) -> None:
+        if begin == 0:
+            first_answers(columns, min(end, cut.rows), results)
+            begin = cut.rows
+        if begin < end:
+            period_before(columns, begin, cut, room.totals)
+            later_answers(columns, begin, end, cut, room, results)
 
     return scan
 

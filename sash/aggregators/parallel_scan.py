@@ -10,7 +10,8 @@ chunk in two parts, and waits between them.
 
 Cost in calls of combine: 3 for each row on this thread, 1 on the other. Space: 3 b partials.
 
-Paper: Zhang, Akbarinia, Toumani, "Parallel boundary aggregator" (paper 003), section 4.
+Paper: Zhang, Akbarinia, Toumani, "Efficient incremental computation of aggregations over sliding
+windows", KDD (2021), section 4.
 """
 
 from __future__ import annotations

@@ -14,7 +14,8 @@ total of the chunk, is written by the thread of the caller; nobody reads the oth
 Cost in calls of combine, on the thread of the caller: insert 1, answer 1 or 2, so never more than 3;
 on the second thread b - 2 for each chunk of b slices. Space: as SBA.
 
-Paper: Zhang, Akbarinia, Toumani, "Parallel boundary aggregator" (paper 003), sections 4.2 to 4.4.
+Paper: Zhang, Akbarinia, Toumani, "Efficient incremental computation of aggregations over sliding
+windows", KDD (2021), sections 4.2 to 4.4.
 Departures: none; the waiting that the theorems rule out on an idle machine is allowed, and counted.
 """
 

@@ -18,14 +18,16 @@ Invariants, beside those of flat_fat, where lifted[i] of a hole is no value
     I7  links of elements that are no holes ascend from OLDEST to END - 1
 
 Cost in calls of combine: insert 0; evict 0; query, after m changes, at most m (1 + ceil(log2(n / m)))
-and, if the window is inverted, at most log2 n more; 0 if nothing has changed. At most n - 1 at the
-next query after growing, shrinking or compacting. Space: 2n partials and 2n links for n slots.
+and, if the window is inverted, at most log2 n more; 0 if nothing has changed. A round of evict, insert
+and query takes log2 n on average. At most n - 1 at the next query after growing, shrinking or
+compacting. Space: 2n partials and 2n links for n slots.
 
 Paper: Tangwongsan, Hirzel, Schneider, Wu, "General incremental sliding-window aggregation", PVLDB 8
 (2015), section 5. Who calls follows its rules: at full, compact if at most 3/4 of the slots hold
 elements, else double; below a quarter, halve.
 Departures: the paper marks all free slots as without value; here, as in its section 5.2, slots out
-of use are skipped and only holes are marked, so that one form serves both kinds of window.
+of use are skipped and only holes are marked, so that one form serves both kinds of window. For the
+same reason a suffix and a prefix need no climb from the leaves, only from where their ways meet.
 Compacting moves elements towards the young end, so that END goes on counting arrivals.
 """
 
@@ -216,7 +218,7 @@ ALGORITHM = Algorithm(
         title="Reactive Aggregator",
         order="in order",
         needs=ASSOCIATIVE,
-        amortised="2 log2 n",
+        amortised="log2 n",
         worst="n",
         space="2n",
         bulk="m (1 + log2(n / m))",

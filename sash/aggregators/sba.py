@@ -19,7 +19,8 @@ Invariants
 Cost in calls of combine, for slices of one row: insert 1, and once in every chunk of b slices b - 2
 for the suffixes; answer 1 or 2 with the chunk length of theorem 1 or 2. Space: up to n + b slices.
 
-Paper: Zhang, Akbarinia, Toumani, "Parallel boundary aggregator" (paper 003), sections 4.1 to 4.3.
+Paper: Zhang, Akbarinia, Toumani, "Efficient incremental computation of aggregations over sliding
+windows", KDD (2021), sections 4.1 to 4.3.
 Departures and errata: for a range of 2^20 and a slide of 1 theorem 1 gives 524289, where the text
 prints 5242884. Slots are a ring, so suffixes overwrite slices in place, as section 4.4 counts.
 """
@@ -163,7 +164,7 @@ ALGORITHM = Algorithm(
         worst="n / 2 + 3",
         space="1.5 n",
         fixed=True,
-        paper="Zhang, Akbarinia, Toumani, parallel boundary aggregator (paper 003)",
+        paper="Zhang, Akbarinia, Toumani, KDD (2021)",
     ),
     SHAPE,
     build,  # type: ignore[arg-type]

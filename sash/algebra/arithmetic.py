@@ -118,7 +118,7 @@ def _bind_exact_sum(dtype: Dtype) -> Monoid:
 
 @lru_cache
 def _python_sum() -> Monoid:
-    return Monoid("sum", Object(), to_python("sum"), _add, invert=_subtract, commutative=True)
+    return Monoid("sum", Object(), to_python("sum"), _add, invert=_subtract, commutative=True, exact=None)
 
 
 @lru_cache
@@ -126,17 +126,19 @@ def _float_sum() -> Monoid:
     return Monoid(
         "sum",
         Scalar(FLOAT64),
-        lift=_float_from_zero,
+        lift=to_float,
         combine=_add,
         identity=0.0,
+        lower=_from_zero,
         invert=_subtract,
         commutative=True,
         exact=False,
     )
 
 
-def _float_from_zero(x: Any) -> float:
-    return to_float(x) + 0.0
+def _from_zero(total: Any) -> Any:
+    """A sum starts from 0.0, so rows that are all -0.0 sum to 0.0, as in Spark."""
+    return total + 0.0
 
 
 @lru_cache
@@ -238,7 +240,7 @@ def _python_mean() -> Monoid:
     def invert(whole: Any, older: Any) -> Any:
         return (whole[0] - older[0], whole[1] - older[1])
 
-    return Monoid("mean", Object(), lift, combine, lower=lower, invert=invert, commutative=True)
+    return Monoid("mean", Object(), lift, combine, lower=lower, invert=invert, commutative=True, exact=None)
 
 
 @lru_cache
@@ -274,7 +276,7 @@ def _mean_of(name: str, lift: Function, lower: Function) -> Monoid:
 
 
 def _total(x: Any) -> Any:
-    return (to_float(x) + 0.0,)
+    return (to_float(x),)
 
 
 def _log(x: Any) -> Any:
@@ -293,7 +295,7 @@ def _subtract_totals(whole: Any, older: Any, n_whole: float, n_older: float) -> 
 
 
 def _divide(partial: Any, n: float) -> Any:
-    return partial[0] / n
+    return _from_zero(partial[0]) / n
 
 
 def _exp_of_mean(partial: Any, n: float) -> Any:

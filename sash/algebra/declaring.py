@@ -8,7 +8,7 @@ from typing import Any
 
 from sash.algebra.aggregate import Aggregate, AggregateCard, declare
 from sash.algebra.monoid import Codec, Monoid
-from sash.algebra.state import Object, Scalar, parse_state
+from sash.algebra.state import Object, Record, Row, State, parse_state
 from sash.errors import DeclarationError
 
 MONOID = "__sash_monoid__"
@@ -23,8 +23,9 @@ def aggregate(*, state: object) -> Callable[[type], type]:
     The class has `lift` (from the values of one row), `combine(older, newer)`, `identity` unless
     the state is `object`, and, if the partial is not itself the answer, `lower(partial)`. It may
     also have `invert(whole, older)`, and claim `commutative`, `selective`, `answers_empty` or
-    `exact` as true or false. For a row state, `lift(x, out)` and `combine(older, newer, out)`
-    write their result; `out` may be the memory of an argument.
+    `exact` as true or false; an inverse of floats is inexact unless claimed otherwise. For a row
+    state, `lift(x, out)` and `combine(older, newer, out)` write their result; `out` may be the
+    memory of an argument.
 
     >>> @aggregate(state={"n": "i8", "total": "f8"})
     ... class Mean:
@@ -70,7 +71,7 @@ def monoid_of(definition: Any) -> Monoid:
     )
 
 
-def _monoid_of(cls: type, state: Any) -> Monoid:
+def _monoid_of(cls: type, state: State) -> Monoid:
     parts = vars(cls)
     for part in ("lift", "combine"):
         if not callable(_plain(parts.get(part))):
@@ -79,8 +80,9 @@ def _monoid_of(cls: type, state: Any) -> Monoid:
         raise DeclarationError(
             f"aggregate {cls.__name__} has no identity; a state of fixed width needs the partial of no rows"
         )
+    flags: dict[str, Any] = {"exact": _exactness(state)}
+    flags |= {name: bool(parts[name]) for name in FLAGS if name in parts}
     lift, lower = _plain(parts["lift"]), _plain(parts.get("lower"))
-    n_inputs = len(inspect.signature(lift).parameters) - (not isinstance(state, (Object, Scalar)) and _writes(lift))
     return Monoid(
         cls.__name__,
         state,
@@ -88,14 +90,26 @@ def _monoid_of(cls: type, state: Any) -> Monoid:
         combine=_plain(parts["combine"]),
         identity=parts.get("identity"),
         lower=lower,
-        n_inputs=n_inputs,
+        n_inputs=_count_inputs(lift, state),
         **{name: _plain(parts[name]) for name in OPTIONAL if name in parts},
-        **{name: bool(parts[name]) for name in FLAGS if name in parts},
+        **flags,
     )
 
 
-def _writes(lift: Callable[..., Any]) -> bool:
-    return "out" in inspect.signature(lift).parameters
+def _exactness(state: State) -> bool | None:
+    """Whether an inverse, if there is one, undoes combine exactly, as long as nobody claims anything."""
+    if isinstance(state, Object):
+        return None
+    dtypes = state.dtypes if isinstance(state, Record) else (state.dtype,)
+    return all(dtype.kind != "f" for dtype in dtypes)
+
+
+def _count_inputs(lift: Callable[..., Any], state: State) -> int:
+    try:
+        names = inspect.signature(lift).parameters
+    except ValueError:  # a built-in such as int or math.log does not say
+        return 1
+    return len(names) - (isinstance(state, Row) and "out" in names)
 
 
 def _plain(part: Any) -> Any:
@@ -107,7 +121,7 @@ def _monoid_of_spark(definition: Any) -> Monoid:
 
     `merge` and `reduce` may work in place there, so each gets a fresh zero or a copy to work on.
     """
-    spark = definition() if inspect.isclass(definition) else definition
+    spark: Any = definition() if inspect.isclass(definition) else definition
 
     def zero() -> Any:
         return spark.zero() if callable(spark.zero) else spark.zero

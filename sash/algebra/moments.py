@@ -103,8 +103,7 @@ def _for_numbers(monoid: Monoid) -> Callable[..., Monoid]:
 
 
 def _spread(x: Any) -> Any:
-    value = to_float(x)
-    return (value, value - value)
+    return (to_float(x), -0.0)  # adding -0.0 changes nothing, so compilers leave it out
 
 
 def _merge_spreads(older: Any, newer: Any, n_older: float, n_newer: float) -> Any:
@@ -122,20 +121,25 @@ def _unmerge_spreads(whole: Any, older: Any, n_whole: float, n_older: float) -> 
     return (older[0] + d, 0.0 if m2 < 0.0 else m2)
 
 
+def _squares(partial: Any) -> Any:
+    """The sum of squared deviations: NaN if a row was NaN or infinite, for then the mean is."""
+    return partial[1] + (partial[0] - partial[0])
+
+
 def _sample_var(partial: Any, n: float) -> Any:
-    return partial[1] / (n - 1.0) if n > 1.0 else None
+    return _squares(partial) / (n - 1.0) if n > 1.0 else None
 
 
 def _population_var(partial: Any, n: float) -> Any:
-    return partial[1] / n
+    return _squares(partial) / n
 
 
 def _sample_std(partial: Any, n: float) -> Any:
-    return math.sqrt(partial[1] / (n - 1.0)) if n > 1.0 else None
+    return math.sqrt(_squares(partial) / (n - 1.0)) if n > 1.0 else None
 
 
 def _population_std(partial: Any, n: float) -> Any:
-    return math.sqrt(partial[1] / n)
+    return math.sqrt(_squares(partial) / n)
 
 
 SPREADS: dict[tuple[str, bool], Function] = {

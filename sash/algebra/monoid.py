@@ -44,7 +44,7 @@ class Monoid:
     n_inputs: int = 1
     commutative: bool = False
     selective: bool = False
-    exact: bool = True  # False: rounding makes invert lose what combine knew (floats)
+    exact: bool | None = True  # False: rounding makes invert drift (floats); None: only if values are floats
     graded: bool = False
     answers_empty: bool = False  # True: lower(identity) is the answer of an empty window; else null
     outputs: tuple[str, ...] = ()  # names of the answers, if lower gives a tuple
@@ -116,10 +116,8 @@ def _counted_invert(invert: Function) -> Function:
     return counted_invert
 
 
-def width_of(state: State) -> int:
-    """How many bytes a partial takes; 0 if that is not fixed."""
-    if isinstance(state, Object):
-        return 0
-    if isinstance(state, Record):
-        return sum(dtype.itemsize for dtype in state.dtypes)
-    return state.dtype.itemsize * (state.width if isinstance(state, Row) else 1)
+def identity_of(monoid: Monoid) -> Any:
+    """The partial of no rows; a row is filled with its one number."""
+    if isinstance(monoid.state, Row):
+        return np.full(monoid.state.width, monoid.identity, monoid.state.dtype)
+    return monoid.identity

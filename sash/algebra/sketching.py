@@ -196,6 +196,7 @@ def _hyperloglog_binder(precision: int) -> Function:
             identity=0,
             lower=lower,
             commutative=True,
+            answers_empty=True,
         )
 
     return bind

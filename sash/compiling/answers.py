@@ -41,7 +41,7 @@ def lower_row(monoid: Monoid, state: Row) -> tuple[Function, Callable[[int], Any
             for k in range(pool.shape[1]):
                 results[0][i, k] = pool[src, k]
 
-        return compiled(copy_row), lambda n: (np.zeros((n, state.width), state.dtype), np.ones(0, np.bool_))
+        return compiled(copy_row), lambda n: (np.empty((n, state.width), state.dtype), np.ones(0, np.bool_))
     answer = answer_type(monoid.lower, (np.zeros(state.width, state.dtype),))
     lower, write = compiled(monoid.lower), _writer(answer)
 
@@ -80,12 +80,12 @@ def _result_columns(answer: Any) -> Callable[[int], Any]:
     """Columns for answers: `valid` is as long as they are only if an answer can be null."""
     if isinstance(answer, numba.types.BaseTuple):
         dtypes = [numpy_support.as_dtype(field) for field in answer]
-        return lambda n: (tuple(np.zeros(n, dtype) for dtype in dtypes), np.ones(0, np.bool_))
+        return lambda n: (tuple(np.empty(n, dtype) for dtype in dtypes), np.ones(0, np.bool_))
     if isinstance(answer, numba.types.Optional):
         dtype = numpy_support.as_dtype(answer.type)
-        return lambda n: (np.zeros(n, dtype), np.ones(n, np.bool_))
+        return lambda n: (np.empty(n, dtype), np.ones(n, np.bool_))
     dtype = numpy_support.as_dtype(answer)
-    return lambda n: (np.zeros(n, dtype), np.ones(0, np.bool_))
+    return lambda n: (np.empty(n, dtype), np.ones(0, np.bool_))
 
 def _same(partial: Any) -> Any:
     return partial

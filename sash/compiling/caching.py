@@ -11,6 +11,7 @@ user alone (mode 0700) and is refused otherwise.
 
 from __future__ import annotations
 
+import enum
 import hashlib
 import os
 import stat
@@ -90,8 +91,10 @@ def _words(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield f"{value.dtype.str}{value.shape}".encode() + value.tobytes()
     elif isinstance(value, (np.generic, np.dtype)):
         yield repr(value).encode()
-    elif isinstance(value, (types.ModuleType, types.BuiltinFunctionType, type, np.ufunc)):
-        yield f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
+    elif isinstance(value, type):
+        yield from _words_of_class(value, seen)
+    elif isinstance(value, (types.ModuleType, types.BuiltinFunctionType, np.ufunc)):
+        yield _name(value)
     else:
         raise Undigestible(value)
 
@@ -104,11 +107,12 @@ def _words_of_code(code: types.CodeType, seen: dict[int, int]) -> Iterator[bytes
 
 
 def _words_of_function(function: types.FunctionType, seen: dict[int, int]) -> Iterator[bytes]:
-    if (function.__module__ or "").split(".")[0] in FOREIGN:
-        yield f"{function.__module__}.{function.__qualname__}".encode()
+    if _is_foreign(function.__module__):
+        yield _name(function)
         return
     yield from _words(function.__code__, seen)
     yield from _words(function.__defaults__, seen)
+    yield from _words(tuple(sorted((function.__kwdefaults__ or {}).items())), seen)
     for cell in function.__closure__ or ():
         yield from _words(cell.cell_contents, seen)
     for name in sorted(_names(function.__code__)):
@@ -118,13 +122,35 @@ def _words_of_function(function: types.FunctionType, seen: dict[int, int]) -> It
 
 
 def _words_of_global(value: Any, code: types.CodeType, seen: dict[int, int]) -> Iterator[bytes]:
-    """A module stands for those of its members that the code names."""
+    """A module stands for those of its members that the code names, in modules within it as well."""
+    is_new = id(value) not in seen
     yield from _words(value, seen)
-    if isinstance(value, types.ModuleType) and value.__name__.split(".")[0] not in FOREIGN:
+    if is_new and isinstance(value, types.ModuleType) and not _is_foreign(value.__name__):
         for name in sorted(_names(code)):
             if hasattr(value, name):
                 yield name.encode()
-                yield from _words(getattr(value, name), seen)
+                yield from _words_of_global(getattr(value, name), code, seen)
+
+
+def _words_of_class(value: type, seen: dict[int, int]) -> Iterator[bytes]:
+    """A class of which machine code can know no more than its name, its members or its fields."""
+    yield _name(value)
+    if issubclass(value, enum.Enum):
+        for member in value:
+            yield member.name.encode()
+            yield from _words(member.value, seen)
+    elif issubclass(value, tuple) and hasattr(value, "_fields"):
+        yield repr(value._fields).encode()
+    elif not (_is_foreign(value.__module__) or issubclass(value, Exception)):
+        raise Undigestible(value)
+
+
+def _name(value: Any) -> bytes:
+    return f"{getattr(value, '__module__', '')}.{getattr(value, '__qualname__', value.__name__)}".encode()
+
+
+def _is_foreign(module: str | None) -> bool:
+    return (module or "").split(".")[0] in FOREIGN
 
 
 def _names(code: types.CodeType) -> set[str]:

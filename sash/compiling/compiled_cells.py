@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -152,10 +153,12 @@ def _lift_value(monoid: Monoid) -> Function:
 
 
 def _sameness(monoid: Monoid) -> Function:
-    """Whether two partials are the same value, NaN being the same as NaN."""
+    """Whether two partials are the same value: NaN is the same as NaN, 0.0 is not the same as -0.0."""
 
     def same_number(x: Any, y: Any) -> bool:
-        return bool(x == y or (x != x and y != y))  # noqa: PLR0124 - only NaN differs from itself
+        if x == y:
+            return math.copysign(1.0, x) == math.copysign(1.0, y)
+        return bool(x != x and y != y)  # noqa: PLR0124 - only NaN differs from itself
 
     same = compiled(same_number)
     if isinstance(monoid.state, Scalar):

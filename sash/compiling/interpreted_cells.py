@@ -1,4 +1,8 @@
-"""Cells of Python values, run as they stand: any aggregate, any object, no machine code."""
+"""Cells of Python values, run as they stand: any aggregate, any object, no machine code.
+
+A pool is a list. Where partials are taken away again, it is (counts, list): None stands for no rows,
+and once all valid rows have been subtracted only their number can tell that none is left.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.algebra.monoid import Function, Monoid, ungraded
+from sash.algebra.monoid import Function, Monoid, identity_of, ungraded
 from sash.algebra.state import Row
 from sash.compiling.cells import Cells
 
@@ -18,8 +22,8 @@ def interpreted_cells(monoid: Monoid) -> Cells:
     lift = _returning(monoid.lift, monoid.state) if writes else monoid.lift
     join = _returning(monoid.combine, monoid.state) if writes else monoid.combine
     lower = monoid.lower or _same
-    empty = lower(monoid.identity) if monoid.answers_empty else None
-    inverse = monoid.invert
+    empty = lower(identity_of(monoid)) if monoid.answers_empty else None
+    inverse = _returning(monoid.invert, monoid.state) if writes and monoid.invert else monoid.invert
 
     def combine(pool: Any, dst: int, older: int, newer: int) -> None:
         x, y = pool[older], pool[newer]
@@ -49,12 +53,53 @@ def interpreted_cells(monoid: Monoid) -> Cells:
         if x is None or y is None:
             return x is None
         joined = join(x, y)
-        return joined is y or bool(joined == y)
+        return joined is y or (joined is not x and bool(np.all(joined == y)))
 
     return Cells(
         combine, clear, lift_row, lower_cell, transfer, invert, newer_wins,
         allocate=lambda n: [None] * n,
         results=lambda n: ([None] * n, None),
+    )  # fmt: skip
+
+
+def counting_rows(cells: Cells) -> Cells:
+    """Interpreted cells from which partials may be taken away: pools are (counts, pool)."""
+    join, clear_inner, lift_inner, lower_inner, transfer_inner, invert_inner, wins = cells[:7]
+
+    def combine(pool: Any, dst: int, older: int, newer: int) -> None:
+        pool[0][dst] = pool[0][older] + pool[0][newer]
+        join(pool[1], dst, older, newer)
+
+    def clear(pool: Any, dst: int) -> None:
+        pool[0][dst] = 0
+        clear_inner(pool[1], dst)
+
+    def lift(pool: Any, dst: int, columns: Any, i: int) -> None:
+        lift_inner(pool[1], dst, columns, i)
+        pool[0][dst] = 0 if pool[1][dst] is None else 1
+
+    def lower(results: Any, i: int, pool: Any, src: int) -> None:
+        lower_inner(results, i, pool[1], src)
+
+    def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
+        to_pool[0][dst] = from_pool[0][src]
+        transfer_inner(to_pool[1], dst, from_pool[1], src)
+
+    def invert(pool: Any, dst: int, whole: int, older: int) -> None:
+        n_left = pool[0][whole] - pool[0][older]
+        if n_left == 0:
+            clear_inner(pool[1], dst)
+        else:
+            invert_inner(pool[1], dst, whole, older)
+        pool[0][dst] = n_left
+
+    def newer_wins(pool: Any, older: int, newer: int) -> bool:
+        return bool(wins(pool[1], older, newer))
+
+    return Cells(
+        combine, clear, lift, lower, transfer, invert, newer_wins,
+        allocate=lambda n: (np.zeros(n, np.int64), cells.allocate(n)),
+        results=cells.results,
     )  # fmt: skip
 
 

@@ -68,7 +68,8 @@ def _is_plain(value: Any) -> bool:
 
 def entry(function: F) -> F:
     """Compile a function that Python calls, and keep its machine code on disk."""
-    dispatcher = numba.njit(**OPTIONS)(_calling_compiled(function))
+    plain = function.py_func if isinstance(function, Dispatcher) else function
+    dispatcher = numba.njit(**OPTIONS)(_calling_compiled(plain))
     dispatcher._cache = DigestCache.of(dispatcher)  # noqa: SLF001 - Numba has no public way to set it
     return dispatcher  # type: ignore[no-any-return]
 

@@ -24,6 +24,7 @@ def answers_of(results: Any, monoid: Monoid, *, masked: bool) -> Any:
     if not masked and values.dtype.kind == "f" and values.ndim == 1:
         values[~valid] = np.nan
         return values
+    values[~valid] = np.zeros(1, values.dtype)[0]  # so that what lies under the mask is always the same
     mask = np.broadcast_to(~valid.reshape(-1, *(1,) * (values.ndim - 1)), values.shape)
     return np.ma.MaskedArray(values, mask=mask.copy() if values.dtype.names is None else ~valid)
 

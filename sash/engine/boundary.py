@@ -59,8 +59,8 @@ def _build(algorithm: Algorithm, monoid: Monoid, is_compiled: bool) -> tuple[Bui
     cells = nullable(monoid) if is_compiled else interpreted_cells(monoid)
     operations: Any = algorithm.build(cells, compiled if is_compiled else interpreted)
     if is_compiled:
-        operations = Boundaries(*(entry(operation.py_func) for operation in operations))
-        cells = cells._replace(lower=entry(cells.lower.py_func))
+        operations = Boundaries(*(entry(operation) for operation in operations))
+        cells = cells._replace(lower=entry(cells.lower))
     return Built(algorithm, cells, operations, is_compiled), operations
 
 

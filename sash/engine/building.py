@@ -15,9 +15,10 @@ from sash.aggregators.contract import (
     ASSOCIATIVE, MASK, SELECTIVE_OR_INVERTIBLE, Algorithm, Fifo, State,
 )  # fmt: skip
 from sash.algebra.monoid import Monoid
+from sash.algebra.state import Row
 from sash.compiling.cells import Cells, paired
 from sash.compiling.compiled_cells import compiled_cells, counting_nulls
-from sash.compiling.interpreted_cells import interpreted_cells
+from sash.compiling.interpreted_cells import counting_rows, interpreted_cells
 from sash.compiling.jit import compiled, entry, interpreted
 from sash.errors import UnsupportedError
 
@@ -44,17 +45,24 @@ def build(algorithm: Algorithm, monoids: tuple[Monoid, ...], is_compiled: bool, 
     chosen |= require_algebra(algorithm, monoids, inexact=inexact)
     decisive = tuple(sorted(chosen.items()))
     if not is_compiled:
-        cells = product([interpreted_cells(monoid) for monoid in monoids], interpreted)
+        cells = interpreted_product(algorithm, monoids, chosen)
         return Built(algorithm, cells, algorithm.build(cells, interpreted, **chosen), False, decisive)
     cells = product([nullable(monoid) for monoid in monoids], compiled)
     fifo = algorithm.build(cells, compiled, **chosen)
-    outer = Fifo(*(entry(operation.py_func) for operation in fifo))
-    return Built(algorithm, cells._replace(lower=entry(cells.lower.py_func)), outer, True, decisive)
+    outer = Fifo(*(entry(operation) for operation in fifo))
+    return Built(algorithm, cells._replace(lower=entry(cells.lower)), outer, True, decisive)
 
 
 def nullable(monoid: Monoid) -> Cells:
     """Compiled cells for a column that may hold nulls."""
     return counting_nulls(compiled_cells(monoid), answers_empty=monoid.answers_empty)
+
+
+def interpreted_product(algorithm: Algorithm, monoids: Sequence[Monoid], options: dict[str, Any]) -> Cells:
+    """Interpreted cells for an algorithm with the options that `require_algebra` found."""
+    inverts = algorithm.card.needs != ASSOCIATIVE and not options.get("selective")
+    kinds = [interpreted_cells(monoid) for monoid in monoids]
+    return product([counting_rows(cells) for cells in kinds] if inverts else kinds, interpreted)
 
 
 def product(cells: Sequence[Cells], jit: Any) -> Cells:
@@ -88,10 +96,20 @@ def require_algebra(algorithm: Algorithm, monoids: Sequence[Monoid], *, inexact:
     if needs == ASSOCIATIVE:
         return {}
     if needs == SELECTIVE_OR_INVERTIBLE and len(monoids) == 1 and monoids[0].selective:
+        _require_comparable(algorithm.card.name, monoids[0])
         return {"selective": True}
     for monoid in monoids:
         _require_inverse(algorithm.card.name, monoid, inexact)
     return {"selective": False} if needs == SELECTIVE_OR_INVERTIBLE else {}
+
+
+def _require_comparable(algorithm: str, monoid: Monoid) -> None:
+    """Refuse rows: which of two was chosen shows only in a third, and kernels have no memory for it."""
+    if isinstance(monoid.state, Row):
+        raise UnsupportedError(
+            f"{algorithm} compares partials, and {monoid.name} has rows for partials. "
+            "Use two_stacks_lite, which never compares them"
+        )
 
 
 def _require_inverse(algorithm: str, monoid: Monoid, inexact: bool) -> None:
@@ -100,7 +118,7 @@ def _require_inverse(algorithm: str, monoid: Monoid, inexact: bool) -> None:
             f"{algorithm} needs an inverse, but {monoid.name} has none. "
             "Use two_stacks_lite, which needs associativity alone"
         )
-    if not monoid.exact and not inexact:
+    if monoid.exact is False and not inexact:
         raise UnsupportedError(
             f"{algorithm} would subtract floats, and {monoid.name} would drift. "
             "Use two_stacks_lite, or pass inexact=True to accept the drift"

@@ -35,7 +35,7 @@ def choose(question: Question) -> Choice:
     single = question.monoids[0] if len(question.monoids) == 1 else None
     if single is not None and single.selective:
         return Choice("slick_deque", f"{single.name} selects one of its arguments: dominated rows can be forgotten")
-    if all(monoid.invert is not None and monoid.exact for monoid in question.monoids):
+    if all(monoid.invert is not None and monoid.exact is True for monoid in question.monoids):
         return Choice("subtract_on_evict", "every aggregate has an exact inverse: leaving rows are subtracted")
     return Choice("two_stacks_lite", "any associative aggregate, highest throughput")
 

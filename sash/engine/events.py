@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from sash.algebra.monoid import Monoid, ungraded
+from sash.algebra.monoid import Monoid, identity_of, ungraded
 from sash.algebra.state import Row
 
 
@@ -66,9 +66,7 @@ def answer_of_nothing(monoid: Monoid) -> Any:
     if not monoid.answers_empty:
         return None
     plain = ungraded(monoid)
-    identity = plain.identity
-    if isinstance(plain.state, Row):
-        identity = np.full(plain.state.width, identity, plain.state.dtype)
+    identity = identity_of(plain)
     answer = plain.lower(identity) if plain.lower else identity
     return answer if monoid.finish is None else _finished(answer, monoid)
 
@@ -76,7 +74,8 @@ def answer_of_nothing(monoid: Monoid) -> Any:
 def reader(pool: Any, *, is_compiled: bool) -> Callable[[int], Any]:
     """How to read a cell of one aggregate as the partial it holds; None if it holds no rows."""
     if not is_compiled:
-        return lambda cell: pool[cell]
+        partials = pool[1] if isinstance(pool, tuple) else pool
+        return lambda cell: partials[cell]
     counts, inner = pool
     if isinstance(inner, tuple):
         return lambda cell: tuple(field[cell].item() for field in inner) if counts[cell] else None

@@ -10,24 +10,17 @@ from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from typing import Any, NoReturn
 
-import numpy as np
-
 from sash.aggregators.contract import END, Fifo
 from sash.aggregators.flat_fat import ALGORITHM, ROOT, SCRATCH, Tree, operations
 from sash.algebra.monoid import Monoid
 from sash.compiling.interpreted_cells import interpreted_cells
 from sash.compiling.jit import compiled as machine_code
-from sash.compiling.jit import entry, interpreted, is_enabled
+from sash.compiling.jit import entry, interpreted
 from sash.engine import snapshot
-from sash.engine.aggregator import InOrderAggregator, named
-from sash.engine.building import Built, new_state, nullable, product, unnested
-from sash.engine.events import take_answer
+from sash.engine.binding import Bound
+from sash.engine.building import Built, new_state, nullable, product
+from sash.engine.in_order import InOrderAggregator
 from sash.errors import DataError, DeclarationError, UnsupportedError
-
-
-def flat_fat_aggregator(aggregate: Any, *, values: Iterable[Any], dtype: Any = None, compiled: bool = False) -> FlatFat:
-    """Make a FlatFAT over these values; see `FlatFat`."""
-    return FlatFat(aggregate, values, dtype=dtype, compiled=compiled)
 
 
 class FlatFat(InOrderAggregator):
@@ -36,22 +29,18 @@ class FlatFat(InOrderAggregator):
     Cost in calls of combine: n - 1 to make it; update of m locations at once at most
     m (1 + ceil(log2(n / m))); aggregate 0; prefix and suffix at most ceil(log2 n).
 
-    >>> from sash.testing.monoids import Concat
-    >>> tree = FlatFat(Concat, "abcd")
+    >>> import sash
+    >>> tree = sash.aggregator("flat_fat", sash.concat(), values="abcd")
     >>> tree.update({0: "A", 3: "D"})
     >>> tree.aggregate(), tree.prefix(1), tree.suffix(2)
-    ('A,b,c,D', 'A,b', 'c,D')
+    ('AbcD', 'Ab', 'cD')
     """
 
     __slots__ = ("_tree",)
 
-    def __init__(self, aggregate: Any, values: Iterable[Any], *, dtype: Any = None, compiled: bool = False) -> None:
-        aggregates = named(aggregate)
-        inputs = None if dtype is None and not compiled else np.dtype(dtype or "f8")
-        monoids = tuple(each.bind(*(inputs,) * each.n_inputs) for each in aggregates.values())
-        built, self._tree = _build(monoids, compiled and is_enabled())
-        names = tuple(aggregates) if isinstance(aggregate, Mapping) else None
-        super().__init__(built, monoids, names, inputs, inexact=False)
+    def __init__(self, bound: Bound, values: Iterable[Any]) -> None:
+        built, self._tree = _build(bound.monoids, bound.is_compiled)
+        super().__init__(built, bound)
         self._fill(list(values))
 
     def update(self, changes: Mapping[int, Any]) -> None:
@@ -85,7 +74,7 @@ class FlatFat(InOrderAggregator):
 
     def snapshot(self) -> bytes:
         """Write all locations, and the tree above them, to bytes."""
-        return snapshot.write(self._built, self._monoids, self._state)
+        return snapshot.write(self._built, self._bound.monoids, self._state)
 
     def _fill(self, values: list[Any]) -> None:
         if not values:
@@ -102,7 +91,7 @@ class FlatFat(InOrderAggregator):
         self._tree.write(self._state, location, self._columns, 0)
 
     def _row(self, value: Any) -> tuple[Any, ...]:
-        n_values = max(self._n_values, 1)
+        n_values = max(self._bound.n_values, 1)
         if value is None or n_values == 1:
             return (value,) * n_values
         if not isinstance(value, tuple) or len(value) != n_values:
@@ -113,12 +102,6 @@ class FlatFat(InOrderAggregator):
         if not 0 <= location < len(self):
             raise DataError(f"location {location!r} is outside 0 to {len(self) - 1}")
 
-    def _answer(self, cell: int) -> Any:
-        self._built.cells.lower(self._results, 0, self._state.pool, cell)
-        results = unnested(self._results, len(self._monoids))
-        answers = [take_answer(each, monoid) for each, monoid in zip(results, self._monoids, strict=True)]
-        return answers[0] if self._names is None else dict(zip(self._names, answers, strict=True))
-
 
 @lru_cache(maxsize=256)
 def _build(monoids: tuple[Monoid, ...], is_compiled: bool) -> tuple[Built, Tree]:
@@ -128,8 +111,8 @@ def _build(monoids: tuple[Monoid, ...], is_compiled: bool) -> tuple[Built, Tree]
     cells = product([nullable(monoid) for monoid in monoids], machine_code)
     inner: Any = operations(cells, machine_code)
     lower: Any = cells.lower
-    tree = Tree(*(entry(operation.py_func) for operation in inner))
-    return Built(ALGORITHM, cells._replace(lower=entry(lower.py_func)), REFUSING, True), tree
+    tree = Tree(*(entry(operation) for operation in inner))
+    return Built(ALGORITHM, cells._replace(lower=entry(lower)), REFUSING, True), tree
 
 
 def _refuse(*arguments: Any) -> NoReturn:

@@ -1,7 +1,13 @@
-"""Two threads over one column: the driver of the parallel boundary scan."""
+"""Threads over one column: rows shared out, or PBA's second thread for suffixes.
+
+Compiled kernels release the interpreter's lock, so threads really run side by side.
+"""
 
 from __future__ import annotations
 
+import itertools
+import os
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import lru_cache
 from typing import Any
@@ -13,7 +19,38 @@ from sash.compiling.cells import Values
 from sash.compiling.compiled_cells import values
 from sash.compiling.jit import compiled, entry
 
-SHORTEST = 4096  # rows of a window: below, waking a thread costs more than a chunk
+SHORTEST = 4096  # rows of a window for PBA: below, waking a thread costs more than a chunk
+WORTHWHILE = 1 << 19  # rows for each thread: below, waking it costs more than it saves
+
+
+def n_threads() -> int:
+    """How many threads a scan may use: SASH_THREADS, or one for each processor this process has."""
+    chosen = os.environ.get("SASH_THREADS")
+    if chosen:
+        return max(1, int(chosen))
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+def parts(n: int, rows: int) -> list[tuple[int, int]]:
+    """Cut n rows into ranges for threads; all but the first have a whole window before them."""
+    count = min(n_threads(), n // WORTHWHILE)
+    if count < 2 or 2 * rows > n // count:  # the totals of the window before would be read twice
+        return [(0, n)]
+    edges = [n * k // count for k in range(count + 1)]
+    return list(itertools.pairwise(edges))
+
+
+def each_part(ranges: list[tuple[int, int]], work: Callable[[int, int], None]) -> None:
+    """Do the work for every range, side by side."""
+    first, *others = ranges
+    if not others:
+        work(*first)
+        return
+    with ThreadPoolExecutor(len(others), thread_name_prefix="sash-scan") as threads:
+        under_way = [threads.submit(work, *each) for each in others]
+        work(*first)
+        for each in under_way:
+            each.result()
 
 
 @lru_cache(maxsize=64)

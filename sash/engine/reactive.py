@@ -7,47 +7,35 @@ than a quarter full halves.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-import numpy as np
-
 from sash.aggregators.contract import END, OLDEST, View
-from sash.aggregators.reactive import ALGORITHM, HOLES, Middle, build_middle
+from sash.aggregators.reactive import HOLES, Middle, build_middle
 from sash.compiling.jit import compiled as machine_code
-from sash.compiling.jit import entry, interpreted, is_enabled
-from sash.engine.aggregator import SMALLEST, InOrderAggregator, named
-from sash.engine.building import Built, build, unnested
+from sash.compiling.jit import entry, interpreted
+from sash.engine.binding import Bound
+from sash.engine.building import Built, unnested
 from sash.engine.events import Folder, reader
+from sash.engine.in_order import SMALLEST, InOrderAggregator
 from sash.errors import EmptyWindowError
-
-
-def reactive_aggregator(aggregate: Any, *, dtype: Any = None, compiled: bool = False) -> ReactiveAggregator:
-    """Make a window whose events may leave in any order; see `ReactiveAggregator`."""
-    aggregates = named(aggregate)
-    inputs = None if dtype is None and not compiled else np.dtype(dtype or "f8")
-    monoids = tuple(each.bind(*(inputs,) * each.n_inputs) for each in aggregates.values())
-    built = build(ALGORITHM, monoids, compiled and is_enabled(), ())
-    names = tuple(aggregates) if isinstance(aggregate, Mapping) else None
-    return ReactiveAggregator(built, monoids, names, inputs, inexact=False)
 
 
 class ReactiveAggregator(InOrderAggregator):
     """A window over events in order of arrival that may leave in any order.
 
-    >>> from sash.testing.monoids import Concat
-    >>> window = reactive_aggregator(Concat)
+    >>> import sash
+    >>> window = sash.aggregator("reactive", sash.concat())
     >>> window.bulk_insert("abcd")
     >>> window.evict_at(2)
     >>> window.query(), len(window)
-    ('a,b,d', 3)
+    ('abd', 3)
     """
 
     __slots__ = ("_middle",)
 
-    def __init__(self, built: Built, *arguments: Any, **options: Any) -> None:
-        super().__init__(built, *arguments, **options)
+    def __init__(self, built: Built, bound: Bound, *, inexact: bool = False) -> None:
+        super().__init__(built, bound, inexact=inexact)
         self._middle = _middle(built)
 
     def __len__(self) -> int:
@@ -81,9 +69,9 @@ class ReactiveAggregator(InOrderAggregator):
         for i in range(at[OLDEST], at[END]):
             arrival = int(self._state.links[n + i % n])
             truth.append(lifted[arrival - 1] if arrival else None)
-        first = unnested(self._state.pool, len(self._monoids))[0]
+        first = unnested(self._state.pool, len(self._bound.monoids))[0]
         read = reader(first, is_compiled=self._built.is_compiled)
-        self._built.algorithm.check(View(self._state, read, Folder(self._monoids[0], truth)))
+        self._built.algorithm.check(View(self._state, read, Folder(self._bound.monoids[0], truth)))
 
     def _make_room(self) -> None:
         if 4 * len(self) <= 3 * self._capacity:
@@ -97,4 +85,4 @@ def _middle(built: Built) -> Middle:
     if not built.is_compiled:
         return build_middle(built.cells, interpreted)
     operations: Any = build_middle(built.cells, machine_code)
-    return Middle(*(entry(operation.py_func) for operation in operations))
+    return Middle(*(entry(operation) for operation in operations))

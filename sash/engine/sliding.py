@@ -18,14 +18,16 @@ from sash.algebra.monoid import Function, Monoid
 from sash.algebra.state import Scalar
 from sash.compiling.cells import Cells, Values
 from sash.compiling.compiled_cells import compiled_cells, values
-from sash.compiling.interpreted_cells import interpreted_cells
 from sash.compiling.jit import compiled, entry, interpreted, is_enabled
 from sash.engine import columns as reading
 from sash.engine import parallel
-from sash.engine.aggregator import as_aggregate
+from sash.engine.binding import as_aggregate
 from sash.engine.answering import answers_of
-from sash.engine.building import Built, nested, new_state, nullable, product, require_algebra, unnested
+from sash.engine.building import (
+    Built, interpreted_product, nested, new_state, nullable, product, require_algebra, unnested,
+)  # fmt: skip
 from sash.engine.choosing import Question, choose, fits_registers
+from sash.engine.parallel import each_part, parts
 from sash.engine.driving import frames_driver, rows_driver
 from sash.errors import DeclarationError, UnsupportedError
 from sash.windows.frames import Frames, time_frames
@@ -165,11 +167,13 @@ def _run(tasks: list[Task], extent: Extent, algorithm: str | None) -> list[Any]:
 
 
 def _scanned(task: Task, n: int, rows: int) -> Any:
-    """One aggregate by the boundary scan."""
+    """One aggregate by the boundary scan, the rows shared out among threads."""
     ops, scan = _scanner(task.monoid)
-    cut = boundary_scan.plan(rows)
-    results = ops.results(n)
-    scan(task.columns, n, cut, boundary_scan.memory(ops, cut), results)
+    cut, results = boundary_scan.plan(rows), ops.results(n)
+    each_part(
+        parts(n, rows),
+        lambda begin, end: scan(task.columns, begin, end, cut, boundary_scan.memory(ops, cut), results),
+    )
     return answers_of(results, task.monoid, masked=task.is_masked)
 
 
@@ -180,9 +184,10 @@ def _scanned_in_parallel(task: Task, n: int, rows: int) -> Any:
 
 @lru_cache(maxsize=256)
 def _scanner(monoid: Monoid) -> tuple[Values, Function]:
-    in_place = isinstance(monoid.state, Scalar) and monoid.lower is None
-    ops = values(monoid)
-    return ops, entry(boundary_scan.build(ops, compiled, in_place=in_place))
+    ops, state = values(monoid), monoid.state
+    answers = ops.results(0)[0]
+    in_place = isinstance(state, Scalar) and isinstance(answers, np.ndarray) and answers.dtype == state.dtype
+    return ops, entry(boundary_scan.build(ops, compiled, in_place=in_place, is_answer=in_place and monoid.lower is None))
 
 
 def _driven(tasks: list[Task], extent: Extent, algorithm: Algorithm, is_compiled: bool, has_nulls: bool) -> list[Any]:
@@ -218,7 +223,7 @@ def _driver(
         cells = product([kind(monoid) for monoid in monoids], compiled)
         fifo = algorithm.build(cells, compiled, **options)
     else:
-        cells = product([interpreted_cells(monoid) for monoid in monoids], interpreted)
+        cells = interpreted_product(algorithm, monoids, options)
         fifo = algorithm.build(cells, interpreted, **options)
     make = rows_driver if by_rows else frames_driver
     return cells, make(fifo, cells, entry if is_compiled else interpreted)

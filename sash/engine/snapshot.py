@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import xxhash
 
-from sash.aggregators.contract import State
+from sash.aggregators.contract import END, MASK, OLDEST, State
 from sash.algebra import codec
 from sash.algebra.monoid import Monoid, ungraded
 from sash.engine.building import Built, new_state, unnested
@@ -35,11 +35,25 @@ def write(built: Built, monoids: tuple[Monoid, ...], state: State) -> bytes:
 
 def read(built: Built, monoids: tuple[Monoid, ...], data: bytes) -> State:
     """Read a state written by `write` for the same algorithm and aggregates."""
-    signature, registers, links, pools = _open(data)
+    parts = _open(data)
+    if not isinstance(parts, list) or len(parts) != 4:
+        raise FormatError("not a snapshot: it has not the four parts of one")
+    signature, registers, links, pools = parts
     wanted = _signature(built, monoids)
     if signature != wanted:
         raise FormatError(f"this snapshot is of {signature}, but the window is of {wanted}")
-    state = new_state(built, registers[2] + 1)
+    try:
+        return _fill(built, monoids, registers, links, pools)
+    except FormatError:
+        raise
+    except Exception as error:  # whatever a codec makes of bytes that are none of its own
+        raise FormatError(f"a snapshot whose parts do not fit together: {error!r}") from error
+
+
+def _fill(built: Built, monoids: tuple[Monoid, ...], registers: Any, links: Any, pools: Any) -> State:
+    capacity = _capacity(built, registers, pools)
+    state = new_state(built, capacity)
+    _require(len(links) == len(state.links), "it has too few or too many links")
     for register, value in enumerate(registers):
         state.at[register] = value
     for place, value in enumerate(links):
@@ -47,6 +61,23 @@ def read(built: Built, monoids: tuple[Monoid, ...], data: bytes) -> State:
     for pool, dumped, monoid in zip(unnested(state.pool, len(monoids)), pools, monoids, strict=True):
         _load(pool, dumped, monoid)
     return state
+
+
+def _capacity(built: Built, registers: Any, pools: Any) -> int:
+    """Slots of the ring, checked against what was written before anything is allocated."""
+    numbers = isinstance(registers, list) and all(isinstance(value, int) for value in registers)
+    _require(numbers and len(registers) == built.algorithm.shape.n_registers, "it has other registers")
+    oldest, end, capacity = registers[OLDEST], registers[END], int(registers[MASK]) + 1
+    _require(capacity > 0 and capacity & (capacity - 1) == 0, f"it has {capacity} slots, which is no power of two")
+    _require(0 <= oldest <= end <= oldest + capacity, f"its window is {oldest} to {end}")
+    n_cells = built.empty_cell(capacity) + 1
+    _require(all(len(part) == n_cells for pool in pools for part in pool), f"its pools have not {n_cells} cells")
+    return capacity
+
+
+def _require(claim: bool, found: str) -> None:
+    if not claim:
+        raise FormatError(f"a snapshot whose parts do not fit together: {found}")
 
 
 def _open(data: bytes) -> Any:
@@ -64,29 +95,37 @@ def _open(data: bytes) -> Any:
 def _signature(built: Built, monoids: tuple[Monoid, ...]) -> list[Any]:
     form = "compiled" if built.is_compiled else "interpreted"
     options = [list(option) for option in built.options]
-    return [built.algorithm.card.name, form, options, *([monoid.name, str(ungraded(monoid).state)] for monoid in monoids)]
+    aggregates = [[monoid.name, str(ungraded(monoid).state)] for monoid in monoids]
+    return [built.algorithm.card.name, form, options, *aggregates]
 
 
 def _dump(pool: Any, monoid: Monoid) -> Any:
-    if not isinstance(pool, list):
-        return list(_arrays(pool))
+    return [_dump_objects(part, monoid) if isinstance(part, list) else part for part in _arrays(pool)]
+
+
+def _dump_objects(partials: list[Any], monoid: Monoid) -> list[Any]:
     if monoid.codec is None:
-        return pool
-    return [None if partial is None else monoid.codec.encode(partial) for partial in pool]
+        return partials
+    return [None if partial is None else monoid.codec.encode(partial) for partial in partials]
 
 
 def _load(pool: Any, dumped: Any, monoid: Monoid) -> None:
-    if not isinstance(pool, list):
-        for array, values in zip(_arrays(pool), dumped, strict=True):
-            np.copyto(array, values)
-    elif monoid.codec is None:
-        pool[:] = dumped
-    else:
-        pool[:] = [None if partial is None else monoid.codec.decode(partial) for partial in dumped]
+    for part, values in zip(_arrays(pool), dumped, strict=True):
+        if isinstance(part, list):
+            part[:] = _load_objects(values, monoid)
+        else:
+            _require(values.dtype == part.dtype and values.shape == part.shape, "its cells are of another type")
+            np.copyto(part, values)
+
+
+def _load_objects(dumped: list[Any], monoid: Monoid) -> list[Any]:
+    if monoid.codec is None:
+        return dumped
+    return [None if partial is None else monoid.codec.decode(partial) for partial in dumped]
 
 
 def _arrays(pool: Any) -> Any:
-    """The arrays of a nested pool, in order."""
+    """The arrays, and the lists of objects, of a nested pool, in order."""
     if isinstance(pool, tuple):
         for part in pool:
             yield from _arrays(part)

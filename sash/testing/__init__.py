@@ -1,0 +1,10 @@
+"""Suites by which others test their own aggregates and algorithms; shipped, and used by Sash itself.
+
+    laws         assert_laws(aggregate), law_test(aggregate, values)
+    fifo_suite   run_conformance(algorithm, aggregate, compiled), fifo_machine
+    counting     counting(aggregate): the same aggregate, its calls counted
+    monoids      small aggregates, each good at showing one mistake
+    strategies   what the suites draw
+
+`laws`, `fifo_suite` and `strategies` need Hypothesis: pip install 'sash[testing]'.
+"""

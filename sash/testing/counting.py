@@ -11,7 +11,7 @@ from typing import Any
 
 from sash.algebra.aggregate import Aggregate
 from sash.algebra.monoid import Monoid
-from sash.engine.aggregator import as_aggregate
+from sash.engine.binding import as_aggregate
 
 
 @dataclass

@@ -1,9 +1,8 @@
 """Laws as tests: one line for an aggregate in a test of your own.
 
-    def test_my_aggregate_keeps_its_laws():
-        assert_laws(MyAggregate)
-
-    test_on_anything = law_test(MyAggregate, strategies.floats(0, 1e6))
+>>> from sash.testing.monoids import Sum
+>>> assert_laws(Sum)
+>>> test_sums_of_anything = law_test(Sum, st.integers())
 """
 
 from __future__ import annotations

@@ -10,10 +10,10 @@ try:
     from hypothesis import strategies as st
 except ImportError as error:
     raise ImportError(
-        "sash.testing draws its examples with Hypothesis, which is missing. Install it with: pip install 'sash[testing]'"
+        "sash.testing needs the hypothesis package, which is missing. Install it with: pip install 'sash[testing]'"
     ) from error
 
-from sash.engine.aggregator import as_aggregate
+from sash.engine.binding import as_aggregate
 
 FEW = 9  # small numbers: ties are frequent, and a failure is easy to follow
 

@@ -15,12 +15,16 @@ from sash.aggregators.flat_fat import HEAD, ROOT
 from sash.algebra.declaring import aggregate, monoid_of
 from sash.compiling.interpreted_cells import interpreted_cells
 from sash.compiling.jit import interpreted
-from sash.engine.flat_fat import FlatFat, flat_fat_aggregator
+from sash.engine.aggregator import aggregator
 from sash.errors import DataError, DeclarationError, FormatError, UnsupportedError
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, ArgMax, Bloom, Concat, Max, Sum
 
 SIZES = st.integers(1, 40)
+
+
+def flat_fat(aggregate, values, **options):
+    return aggregator("flat_fat", aggregate, values=values, **options)
 
 
 @aggregate(state={"slope": "i8", "offset": "i8"})
@@ -44,7 +48,7 @@ def recorded(text):
             calls.append((older, newer))
             return older + newer
 
-    return FlatFat(Recorded, text), calls
+    return flat_fat(Recorded, text), calls
 
 
 def folded(aggregate, values):
@@ -97,7 +101,7 @@ def test_suffix_of_two_is_the_second_and_b_and_f():
 @given(n=SIZES, data=st.data())
 def test_theorem_4_2_bounds_every_operation(n, data):
     counted, calls = counting(Concat)
-    tree = flat_fat_aggregator(counted, values=range(n))
+    tree = flat_fat(counted, range(n))
     assert calls.take() == n - 1
     locations = data.draw(st.sets(st.integers(0, n - 1), min_size=1))
     tree.update({location: -location for location in locations})
@@ -116,7 +120,7 @@ def test_theorem_4_2_bounds_every_operation(n, data):
 @given(n=SIZES, rounds=st.lists(st.dictionaries(st.integers(0, 39), st.integers(0, 99)), max_size=8))
 def test_any_updates_keep_the_invariants_and_every_prefix_and_suffix(aggregate, n, rounds):
     values = list(range(n))
-    tree = FlatFat(aggregate, values)
+    tree = flat_fat(aggregate, values)
     for changes in rounds:
         inside = {location: value for location, value in changes.items() if location < n}
         tree.update(inside)
@@ -132,7 +136,7 @@ def test_any_updates_keep_the_invariants_and_every_prefix_and_suffix(aggregate, 
 @pytest.mark.parametrize("n", [1, 2, 6, 8, 11])
 def test_machine_code_agrees_and_never_combines_with_an_identity(n):
     values = list(range(n))
-    tree = FlatFat(Poisoned, values, compiled=True, dtype="i8")
+    tree = flat_fat(Poisoned, values, compiled=True, dtype="i8")
     for step in range(20):
         changes = {(step * 7 + k) % n: 10 * step + k for k in range(min(n, 1 + step % 4))}
         tree.update(changes)
@@ -146,7 +150,7 @@ def test_machine_code_agrees_and_never_combines_with_an_identity(n):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_locations_may_be_null(compiled):
-    tree = FlatFat(Max, [None] * 5, compiled=compiled, dtype="f8")
+    tree = flat_fat(Max, [None] * 5, compiled=compiled, dtype="f8")
     assert tree.aggregate() is None
     tree.update({1: 3.0, 4: 1.0})
     assert (tree.aggregate(), tree.prefix(0), tree.suffix(2)) == (3.0, None, 1.0)
@@ -156,35 +160,35 @@ def test_locations_may_be_null(compiled):
 
 @pytest.mark.parametrize("compiled", [False, True])
 def test_rows_of_a_matrix_are_combined_like_numbers(compiled):
-    tree = FlatFat(Bloom, range(6), compiled=compiled, dtype="i8")
+    tree = flat_fat(Bloom, range(6), compiled=compiled, dtype="i8")
     tree.update({2: 50, 5: 51})
-    alone = FlatFat(Bloom, [0, 1, 50, 3, 4, 51])
+    alone = flat_fat(Bloom, [0, 1, 50, 3, 4, 51])
     assert np.array_equal(tree.aggregate(), alone.aggregate())
 
 
 def test_several_aggregates_and_several_inputs_share_one_tree():
-    tree = FlatFat({"largest": Max, "where": ArgMax}, [(3, 10), (9, 11), None, (9, 13)])
+    tree = flat_fat({"largest": Max, "where": ArgMax}, [(3, 10), (9, 11), None, (9, 13)])
     assert tree.aggregate() == {"largest": 9.0, "where": 11}
     tree.update({1: (0, 11)})
     assert tree.suffix(1) == {"largest": 9.0, "where": 13}
 
 
 def test_goes_on_from_bytes():
-    tree = FlatFat(Concat, "abcde")
+    tree = flat_fat(Concat, "abcde")
     tree.update({1: "B"})
-    other = FlatFat(Concat, "xyz")
+    other = flat_fat(Concat, "xyz")
     other.restore(tree.snapshot())
     assert len(other) == 5
     other.update({4: "E"})
     other.check_invariants(list("aBcdE"))
     assert (other.aggregate(), other.prefix(1)) == ("a,B,c,d,E", "a,B")
     with pytest.raises(FormatError, match="flat_fat"):
-        FlatFat(Sum, [1]).restore(tree.snapshot())
+        flat_fat(Sum, [1]).restore(tree.snapshot())
 
 
 @pytest.mark.parametrize("location", [-1, 4])
 def test_a_location_outside_is_an_error_and_nothing_is_changed(location):
-    tree = FlatFat(Concat, "abcd")
+    tree = flat_fat(Concat, "abcd")
     with pytest.raises(DataError, match=f"location {location} is outside 0 to 3"):
         tree.update({0: "A", location: "?"})
     with pytest.raises(DataError, match="outside 0 to 3"):
@@ -196,16 +200,16 @@ def test_a_location_outside_is_an_error_and_nothing_is_changed(location):
 
 def test_a_value_of_the_wrong_width_is_an_error():
     with pytest.raises(DataError, match="a tuple of 2 values, got 5"):
-        FlatFat(ArgMax, [5])
+        flat_fat(ArgMax, [5])
 
 
 def test_no_locations_are_an_error():
     with pytest.raises(DeclarationError, match="at least one location"):
-        FlatFat(Sum, [])
+        flat_fat(Sum, [])
 
 
 def test_refuses_to_insert_and_evict_and_names_what_does():
-    tree = FlatFat(Sum, [1, 2])
+    tree = flat_fat(Sum, [1, 2])
     for change in (lambda: tree.insert(3), tree.evict, lambda: tree.bulk_insert([3]), lambda: tree.bulk_evict(1)):
         with pytest.raises(UnsupportedError, match="Use reactive"):
             change()
@@ -216,7 +220,7 @@ def test_refuses_to_insert_and_evict_and_names_what_does():
 
 @pytest.mark.parametrize(("invariant", "cell"), [("I1", 9), ("I2", 5), ("I2", ROOT)])
 def test_damage_to_a_cell_is_named_by_its_invariant(invariant, cell):
-    tree = FlatFat(Concat, "abcdefgh")
+    tree = flat_fat(Concat, "abcdefgh")
     tree._state.pool[cell] = "damaged"
     with pytest.raises(AssertionError, match=f"{invariant} is broken"):
         tree.check_invariants(list("abcdefgh"))
@@ -224,7 +228,7 @@ def test_damage_to_a_cell_is_named_by_its_invariant(invariant, cell):
 
 @pytest.mark.parametrize(("link", "value"), [(HEAD, 2), (HEAD, 4), (6, 6)])
 def test_damage_to_the_list_breaks_the_third_invariant(link, value):
-    tree = FlatFat(Concat, "abcdefgh")
+    tree = flat_fat(Concat, "abcdefgh")
     tree._state.links[link] = value
     with pytest.raises(AssertionError, match="I3 is broken"):
         tree.check_invariants(list("abcdefgh"))

@@ -8,10 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.aggregators.contract import MASK
-from sash.aggregators.slick_deque import ANSWER, FIRST, LAST, RING
+from sash.aggregators.contract import MASK, View
+from sash.aggregators.slick_deque import ALGORITHM, ANSWER, FIRST, LAST, RING
 from sash.algebra.declaring import monoid_of
 from sash.engine.aggregator import aggregator
+from sash.engine.events import Folder, reader
 from sash.errors import UnsupportedError
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, ArgMax, Concat, Max, Sum
@@ -137,7 +138,7 @@ def test_the_invertible_form_adds_the_new_value_and_takes_the_expired_one_away()
 
 
 def test_refuses_what_neither_selects_nor_inverts():
-    with pytest.raises(UnsupportedError, match="slick_deque needs an inverse, but Concat has none. Use two_stacks_lite"):
+    with pytest.raises(UnsupportedError, match=r"slick_deque needs an inverse, but Concat has none\. Use two_stacks"):
         aggregator("slick_deque", Concat)
 
 
@@ -169,8 +170,10 @@ def test_damage_to_the_deque_is_named_by_its_invariant(invariant, part, place, v
 
 @pytest.mark.parametrize(("invariant", "cell"), [("I5", RING + 2), ("I6", ANSWER)])
 def test_damage_to_the_running_answer_is_named_by_its_invariant(invariant, cell):
-    window = aggregator("slick_deque", Sum, compiled=True, dtype="i8")
+    window = aggregator("slick_deque", Sum)
     window.bulk_insert(DIGITS)
-    window._state.pool[1][cell] += 1
+    read, truth = reader(window._state.pool, is_compiled=False), Folder(monoid_of(Sum), list(DIGITS))
+    ALGORITHM.check(View(window._state, read, truth))
+    damaged = View(window._state, lambda each: -1 if each == cell else read(each), truth)
     with pytest.raises(AssertionError, match=f"{invariant} is broken"):
-        window.check_invariants(list(DIGITS))
+        ALGORITHM.check(damaged)

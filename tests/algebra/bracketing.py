@@ -9,11 +9,44 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import pytest
+from hypothesis import strategies as st
 
+from sash.algebra.aggregate import Aggregate
 from sash.algebra.monoid import Monoid, ungraded
-from sash.algebra.state import Object, Record, Row
+from sash.algebra.state import Object, Row
 from sash.compiling.compiled_cells import compiled_cells
-from sash.compiling.jit import entry
+from sash.compiling.jit import entry, is_enabled
+from sash.engine.aggregator import aggregator
+
+needs_machine_code = pytest.mark.skipif(not is_enabled(), reason="machine code is switched off")
+both_forms = pytest.mark.parametrize("compiled", [False, True], ids=["interpreted", "compiled"])
+
+seeds = st.integers(0, 2**16)
+dyadic = st.integers(-(2**20), 2**20).map(lambda k: k / 16)  # sums of a few are exact
+troubled = st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, -1.0, 2.5])
+
+
+class Case(NamedTuple):
+    """An aggregate bound to types, and rows to try it on."""
+
+    aggregate: Aggregate
+    dtypes: tuple[Any, ...]
+    values: Any  # a strategy for each input
+    tolerance: float = 0.0
+
+    @property
+    def monoid(self) -> Monoid:
+        return self.aggregate.bind(*(None if dtype is None else np.dtype(dtype) for dtype in self.dtypes))
+
+    def rows(self, least: int = 1):
+        return st.lists(st.tuples(*self.values), min_size=least, max_size=12)
+
+
+def case(aggregate: Aggregate, dtype: Any, *values: Any, tolerance: float = 0.0) -> Any:
+    """A parameter: an aggregate whose inputs all have one type."""
+    named = "python" if dtype is None else np.dtype(dtype).name
+    return pytest.param(Case(aggregate, (dtype,) * len(values), values, tolerance), id=f"{aggregate.name}-{named}")
 
 
 class Plain(NamedTuple):
@@ -143,7 +176,7 @@ def compiled_answer(monoid: Monoid, rows, dtypes, seed: int) -> Any:
 
 
 def _program(n: int, seed: int) -> np.ndarray:
-    """Steps that join cells 1 to n in some order, into the older or the newer cell, and cell 0, the identity, everywhere."""
+    """Steps that join cells 1 to n in some order, each with cell 0, the identity, before and at the end."""
     chance, cells = random.Random(seed), list(range(1, n + 1))
     steps = [(cell, 0, cell) if chance.random() < 0.5 else (cell, cell, 0) for cell in cells]
     while len(cells) > 1:
@@ -154,7 +187,20 @@ def _program(n: int, seed: int) -> np.ndarray:
     return np.array([*steps, (cells[0], cells[0], 0)])
 
 
-def field_names(monoid: Monoid) -> tuple[str, ...]:
-    """The names of a record."""
-    assert isinstance(monoid.state, Record)
-    return monoid.state.names
+def slid(aggregate: Aggregate, rows, width: int, **options: Any) -> list[Any]:
+    """What the engine answers after each row, for windows of the last `width` rows."""
+    window, answers = aggregator("two_stacks_lite", aggregate, **options), []
+    for row in rows:
+        if len(window) == width:
+            window.evict()
+        window.insert(*row)
+        answers.append(window.query())
+    return answers
+
+
+def require_round_trip(aggregate: Aggregate, rows, *, dtype: Any, compiled: bool, tolerance: float = 0.0) -> None:
+    """The engine answers every window of four rows as a fold of them does."""
+    monoid = aggregate.bind(*(np.dtype(dtype),) * aggregate.n_inputs)
+    wanted = [answer(monoid, rows[max(0, end - 4) : end], seed=end) for end in range(1, len(rows) + 1)]
+    found = slid(aggregate, rows, 4, dtype=dtype, compiled=compiled)
+    assert same(found, wanted, tolerance), f"{found} is not {wanted}"

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sash
 from sash.algebra.aggregate import AggregateCard, declare
 from sash.algebra.declaring import agg, aggregate, codec, monoid_of
 from sash.algebra.laws import check_laws
@@ -61,7 +62,7 @@ def test_the_aggregates_of_the_suite_keep_their_laws(declared):
 
 @pytest.mark.parametrize("declared", [Sum, Max, Mean, ArgMax, Affine, Bloom], ids=lambda cls: cls.__name__)
 def test_the_aggregates_of_the_suite_keep_their_laws_on_any_whole_numbers(declared):
-    settings(max_examples=5)(law_test(declared, st.integers(-(2**40), 2**40)))()
+    settings(max_examples=3)(law_test(declared, st.integers(-(2**40), 2**40)))()
 
 
 def test_a_float_sum_passes_although_rounding_makes_it_differ_in_the_last_bits():
@@ -70,7 +71,7 @@ def test_a_float_sum_passes_although_rounding_makes_it_differ_in_the_last_bits()
     assert check_laws(summing(state=Scalar(F8), identity=0.0, commutative=True), samples).ok
 
 
-def test_a_stable_variance_passes():
+def test_a_stable_variance_passes_and_so_does_its_inverse():
     def lift(x):
         return (1.0, x, 0.0)
 
@@ -82,8 +83,15 @@ def test_a_stable_variance_passes():
         spread = older[2] + newer[2] + step * step * older[0] * newer[0] / n
         return (n, older[1] + step * newer[0] / n, spread)
 
+    def invert(whole, older):
+        n = whole[0] - older[0]
+        mean = (whole[0] * whole[1] - older[0] * older[1]) / n
+        step = mean - older[1]
+        return (n, mean, whole[2] - older[2] - step * step * older[0] * n / whole[0])
+
     record = Record(("n", "mean", "spread"), (F8, F8, F8))
-    assert_laws(Monoid("Variance", record, lift, combine, (0.0, 0.0, 0.0), commutative=True))
+    zero = (0.0, 0.0, 0.0)
+    assert_laws(Monoid("Variance", record, lift, combine, zero, invert=invert, commutative=True, exact=False))
 
 
 def test_a_monoid_an_aggregate_and_a_class_are_all_accepted():
@@ -111,9 +119,7 @@ def test_a_graded_monoid_is_checked_with_its_counts():
     def combine(older, newer, n_older, n_newer):
         return ((older[0] * n_older + newer[0] * n_newer) / (n_older + n_newer),)
 
-    graded = Monoid(
-        "Mean", Record(("mean",), (F8,)), lambda x: (x,), combine, (0.0,), lambda p, n: p[0], graded=True
-    )
+    graded = Monoid("Mean", Record(("mean",), (F8,)), lambda x: (x,), combine, (0.0,), lambda p, n: p[0], graded=True)
     assert_laws(graded)
 
 
@@ -193,7 +199,7 @@ def test_nan_passes_where_combine_cares_for_it():
     assert check_laws(Max, [1.0, -1.0, math.inf]).ok
 
     def largest(older, newer):
-        return newer if newer > older or newer != newer else older  # noqa: PLR0124
+        return newer if newer > older or newer != newer else older
 
     caring = summing(state=Scalar(F8), combine=largest, identity=-math.inf, selective=True)
     assert check_laws(caring, [1.0, math.nan, -math.inf, 2.0]).ok
@@ -202,6 +208,8 @@ def test_nan_passes_where_combine_cares_for_it():
 def test_without_samples_texts_are_tried_where_numbers_make_no_sense():
     report = check_laws(Monoid("Joined", Object(), str.upper, add))
     assert report.ok
+    slicing = Monoid("Sliced", Object(), same_value, add, invert=lambda whole, older: whole[len(older) :])
+    assert check_laws(slicing).ok, "numbers could be added, but not sliced"
     seen = []
     check_laws(Monoid("Lower", Object(), same_value, lambda x, y: seen.append(x) or x.lower() + y.lower()))
     assert any(isinstance(value, str) for value in seen)
@@ -249,6 +257,71 @@ def test_samples_of_nothing_but_nulls_are_refused():
 def test_what_is_no_aggregate_is_refused():
     with pytest.raises(DeclarationError, match="is no aggregate"):
         check_laws(42)
+
+
+NAN_AND_INFINITIES = [1.0, -2.5, math.nan, math.inf, -math.inf, 0.0]
+CATALOGUE = {
+    "all": sash.all(),
+    "any": sash.any(),
+    "argmax": sash.argmax(),
+    "argmin": sash.argmin(),
+    "bit_and": sash.bit_and(),
+    "bit_or": sash.bit_or(),
+    "bit_xor": sash.bit_xor(),
+    "bloom": sash.bloom(),
+    "collect": sash.collect(),
+    "concat": sash.concat(),
+    "corr": sash.corr(),
+    "count": sash.count(),
+    "count_min": sash.count_min(),
+    "cov": sash.cov(),
+    "distinct": sash.distinct(),
+    "exact sum": sash.sum(exact=True),
+    "first": sash.first(),
+    "hyperloglog": sash.hyperloglog(),
+    "last": sash.last(),
+    "longest_increasing_run": sash.longest_increasing_run(),
+    "m4": sash.m4(),
+    "max": sash.max(),
+    "max_count": sash.max_count(),
+    "mean": sash.mean(),
+    "median": sash.median(),
+    "min": sash.min(),
+    "min_count": sash.min_count(),
+    "mode": sash.mode(),
+    "moment_sketch": sash.moment_sketch(),
+    "nth_youngest": sash.nth_youngest(n=2),
+    "product": sash.product(),
+    "range": sash.range(),
+    "std": sash.std(),
+    "sum": sash.sum(),
+    "top_k": sash.top_k(k=3),
+    "trend": sash.trend(),
+    "var": sash.var(),
+}
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_the_built_in_aggregates_keep_their_laws(name):
+    assert_laws(CATALOGUE[name])
+
+
+def test_a_geometric_mean_keeps_its_laws_among_positive_numbers():
+    assert_laws(sash.geomean(), [1.0, 2.0, 0.5, 10.0, 1e12])
+
+
+@pytest.mark.parametrize("name", ["max", "min", "max_count", "min_count", "range", "first", "last", "top_k"])
+@pytest.mark.parametrize("dtype", [None, "f8"])
+def test_selections_keep_their_laws_among_nan_and_infinities(name, dtype):
+    bound = CATALOGUE[name].bind(None if dtype is None else np.dtype(dtype))
+    assert_laws(bound, NAN_AND_INFINITIES)
+
+
+@pytest.mark.parametrize("name", sorted(set(CATALOGUE) - {"all", "any", "bit_and", "bit_or", "bit_xor"}))
+@pytest.mark.parametrize("dtype", ["f8", "i8"])
+def test_the_built_in_aggregates_keep_their_laws_when_bound_to_a_type(name, dtype):
+    declared = CATALOGUE[name]
+    assert_laws(declared.bind(*(np.dtype(dtype),) * declared.n_inputs))
 
 
 # What breaks one
@@ -476,7 +549,8 @@ def test_a_lift_that_gives_something_else_the_second_time_is_caught():
             return len(buffer)
 
     Shared.zero = zero
-    assert "L7" in broken(Shared(), [1, 2])
+    failure = only_failure(Shared(), [1, 2])
+    assert (failure.law, failure.claim) == ("L7", "lift(x) again == lift(x)")
 
 
 def test_a_lower_that_gives_something_else_the_second_time_is_caught():
@@ -494,7 +568,9 @@ def test_a_partial_that_its_state_cannot_hold_is_caught():
 
 def test_a_partial_with_too_many_fields_is_caught():
     doubled = Monoid("Two", Record(("a",), (I8,)), lambda x: (x, x), lambda x, y: (x[0] + y[0], x[1] + y[1]), (0, 0))
-    assert "L7" in broken(doubled)
+    failure = only_failure(doubled)
+    assert failure.call.startswith("store((0, 0)")
+    assert "2 numbers for the 1 field(s)" in str(failure)
 
 
 def test_a_codec_that_loses_something_is_caught():

@@ -117,11 +117,12 @@ def test_a_window_comes_back_from_its_bytes(sketch, compiled):
 
 @each_sketch
 @both_forms
-def test_a_window_without_values_answers_null(sketch, compiled):
+def test_a_window_without_values_answers_null_or_counts_none(sketch, compiled):
+    nothing = 0.0 if sketch.name == "hyperloglog" else None
     window = aggregator("two_stacks_lite", sketch, compiled=compiled)
-    assert window.query() is None
+    assert window.query() == nothing
     window.insert(None)
-    assert window.query() is None
+    assert window.query() == nothing
 
 
 @each_sketch

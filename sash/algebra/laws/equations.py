@@ -168,7 +168,7 @@ def _inverts(monoid: Monoid) -> bool:
 
 
 def _inverts_exactly(monoid: Monoid) -> bool:
-    return monoid.invert is not None and monoid.exact
+    return monoid.invert is not None and monoid.exact is True
 
 
 def _writes_inverse(monoid: Monoid) -> bool:

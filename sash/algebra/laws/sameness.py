@@ -28,10 +28,16 @@ def same(x: Any, y: Any, tolerance: float = 0.0) -> bool:
         return alike and all(same(a, b, tolerance) for a, b in zip(x, y, strict=True))
     if isinstance(x, Mapping) and isinstance(y, Mapping):
         return x.keys() == y.keys() and all(same(x[key], y[key], tolerance) for key in x)
-    if type(x).__eq__ is object.__eq__:
+    if is_opaque(x):
         inside, other = attributes(x), attributes(y)
         return type(x) is type(y) and bool(inside) and same(inside, other, tolerance)
     return bool(np.all(x == y))
+
+
+def is_opaque(value: Any) -> bool:
+    """Whether a value is equal to nothing but itself."""
+    equality: Any = type(value).__eq__
+    return equality is object.__eq__
 
 
 def magnitude(*values: Any) -> float:

@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 
 from sash.algebra.laws.report import shown
-from sash.algebra.laws.sameness import independent, same
+from sash.algebra.laws.sameness import independent, is_opaque, same
 from sash.algebra.laws.sampling import Run, Values, dtypes_of
-from sash.algebra.monoid import Function, Monoid
+from sash.algebra.monoid import Function, Monoid, identity_of
 from sash.algebra.state import Object, Row, Scalar
 
 ROUNDING = 1e-9  # relative to the largest number involved
@@ -53,9 +53,7 @@ class Subject:
     @property
     def identity(self) -> Any:
         """The partial of no rows."""
-        if self.row is None:
-            return self.monoid.identity
-        return self._guarded("identity", self.blank, (self.monoid.identity,))
+        return self._guarded("identity", identity_of, (self.monoid,))
 
     def blank(self, filler: Any) -> Any:
         """A row to write to."""
@@ -119,7 +117,7 @@ class Subject:
         """Whether two partials are the same, or answer alike wherever they are used."""
         if same(left, right, tolerance):
             return True
-        if self.monoid.codec is not None and self._bytes(left) == self._bytes(right):
+        if is_opaque(left) and self.monoid.codec is not None and self._bytes(left) == self._bytes(right):
             return True
         if self.monoid.lower is None:
             return False
@@ -141,6 +139,8 @@ class Subject:
             return partial
         if isinstance(state, Scalar):
             return _cast(partial, state.dtype)
+        if len(partial) != len(state.names):
+            raise ValueError(f"{len(partial)} numbers for the {len(state.names)} field(s) of the state")
         return tuple(_cast(number, dtype) for number, dtype in zip(partial, state.dtypes, strict=True))
 
     def _bytes(self, partial: Any) -> Any:

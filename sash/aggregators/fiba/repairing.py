@@ -1,0 +1,180 @@
+"""Putting aggregates right, each in the direction it is made in.
+
+    up     of a node off the spines      all below it
+    inner  of the root                   all below it, without its first and last child
+    left   of a node on the left spine   all below the root's first child, without the node's first child
+    right  of a node on the right spine  the mirror image
+
+Up-aggregates are made from below, left and right aggregates from above, along a spine and down to its
+finger. An update repairs the up-aggregates on its way, and *marks* the nodes of spines that have
+changed: the highest one on each spine, and the root. `settle` then repairs what is marked and the
+spine below it. Counts of entries are kept in just the same way, beside every aggregate.
+
+The classic B-tree has up-aggregates only, and nothing is ever marked.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from sash.aggregators.fiba.layout import (
+    ARITY, BLOCK, COUNT, FLAGS, LEFT, LEFT_LEVEL, LEFT_TOP, NONE, PARENT, RIGHT, RIGHT_LEVEL, RIGHT_TOP, ROOT,
+    ROOT_MARKED, Kit, Nodes, Tree,
+)  # fmt: skip
+from sash.algebra.monoid import Function
+
+
+class Repairing(NamedTuple):
+    """The operations on aggregates. Levels count from the leaves, which have level 0."""
+
+    repair: Function  # (tree, node): its own aggregate and count, from what they are made of
+    is_up: Function  # (tree, node) -> whether its aggregate is of all below it
+    mark: Function  # (tree, node, level): a node of a spine, or the root, has changed
+    tidy: Function  # (tree, node, level): repairs it if it is off the spines, else marks it
+    finish: Function  # (tree, node, level): repairs what follows upward from a change of the node
+    settle: Function  # (tree): repairs what is marked, and downward from there
+
+
+def repairing(kit: Kit, nodes: Nodes) -> Repairing:
+    """Make the operations on aggregates."""
+    jit, get, has_fingers = kit.jit, nodes.get, kit.has_fingers
+    repair, mark = _repairer(kit, nodes), _marker(kit, nodes)
+
+    @jit
+    def is_up(s: Tree, node: int) -> bool:
+        if has_fingers:
+            return bool(node != s.at[ROOT] and get(s.links, node, FLAGS) == 0)
+        return bool(node != NONE)
+
+    @jit
+    def tidy(s: Tree, node: int, level: int) -> None:
+        if is_up(s, node):
+            repair(s, node)
+        else:
+            mark(s, node, level)
+
+    @jit
+    def finish(s: Tree, node: int, level: int) -> None:
+        while is_up(s, node):
+            repair(s, node)
+            node, level = get(s.links, node, PARENT), level + 1
+        if has_fingers:
+            mark(s, node, level)
+
+    return Repairing(repair, is_up, mark, tidy, finish, _settler(kit, nodes, repair))
+
+
+def _repairer(kit: Kit, nodes: Nodes) -> Function:
+    jit, get, put, width, has_fingers = kit.jit, nodes.get, nodes.put, kit.width, kit.has_fingers
+    combine, transfer, clear = kit.cells.combine, kit.cells.transfer, kit.cells.clear
+    fold_inner = _inner_folder(kit, nodes)
+
+    @jit
+    def fold_leaf(s: Tree, node: int, n: int, has_older: bool) -> int:
+        aggregate, begin = node * width, 0
+        if not has_older:
+            if n == 0:
+                clear(s.pool, aggregate)
+                return 0
+            transfer(s.pool, aggregate, s.pool, aggregate + 1)
+            begin = 1
+        for i in range(begin, n):
+            combine(s.pool, aggregate, aggregate, aggregate + 1 + i)
+        return n
+
+    def repair(s: Tree, node: int) -> None:
+        links, aggregate, parent = s.links, node * width, get(s.links, node, PARENT)
+        n, flags, from_above = get(links, node, ARITY) - 1, 0, False
+        if has_fingers:
+            flags = get(links, node, FLAGS)
+            from_above = flags != 0 and parent != s.at[ROOT]
+        is_right = from_above and flags & RIGHT != 0
+        if is_right:
+            transfer(s.pool, aggregate, s.pool, parent * width)
+        if get(links, node, BLOCK) == NONE:
+            count = fold_leaf(s, node, n, is_right)
+        else:
+            count = fold_inner(s, node, n, is_right)
+        if from_above:
+            if flags & LEFT:
+                combine(s.pool, aggregate, aggregate, parent * width)
+            count += get(links, parent, COUNT)
+        put(links, node, COUNT, count)
+
+    return jit(repair)
+
+
+def _inner_folder(kit: Kit, nodes: Nodes) -> Function:
+    jit, get, child, width, has_fingers = kit.jit, nodes.get, nodes.child, kit.width, kit.has_fingers
+    combine, transfer = kit.cells.combine, kit.cells.transfer
+
+    def fold_inner(s: Tree, node: int, n: int, has_older: bool) -> int:
+        """Fold entries and children into the aggregate, without the children that stand on a spine."""
+        links, pool, aggregate, count = s.links, s.pool, node * width, n
+        skip = 0
+        if has_fingers:
+            skip = LEFT | RIGHT if node == s.at[ROOT] else get(links, node, FLAGS)
+        if skip & LEFT == 0:
+            oldest = child(s, node, 0)
+            count += get(links, oldest, COUNT)
+            if has_older:
+                combine(pool, aggregate, aggregate, oldest * width)
+            else:
+                transfer(pool, aggregate, pool, oldest * width)
+            combine(pool, aggregate, aggregate, aggregate + 1)
+        else:
+            transfer(pool, aggregate, pool, aggregate + 1)
+        for i in range(1, n):
+            below = child(s, node, i)
+            count += get(links, below, COUNT)
+            combine(pool, aggregate, aggregate, below * width)
+            combine(pool, aggregate, aggregate, aggregate + 1 + i)
+        if skip & RIGHT == 0:
+            youngest = child(s, node, n)
+            count += get(links, youngest, COUNT)
+            combine(pool, aggregate, aggregate, youngest * width)
+        return count
+
+    return jit(fold_inner)
+
+
+def _marker(kit: Kit, nodes: Nodes) -> Function:
+    get, has_fingers = nodes.get, kit.has_fingers
+
+    def mark(s: Tree, node: int, level: int) -> None:
+        """Remember the highest changed node of a spine; at equal height the later one, which may have replaced it."""
+        if not has_fingers:
+            return
+        at, flags = s.at, get(s.links, node, FLAGS)
+        if node == at[ROOT]:
+            at[ROOT_MARKED] = 1
+        elif flags & LEFT:
+            if at[LEFT_TOP] == NONE or level >= at[LEFT_LEVEL]:
+                at[LEFT_TOP], at[LEFT_LEVEL] = node, level
+        elif at[RIGHT_TOP] == NONE or level >= at[RIGHT_LEVEL]:
+            at[RIGHT_TOP], at[RIGHT_LEVEL] = node, level
+
+    return kit.jit(mark)
+
+
+def _settler(kit: Kit, nodes: Nodes, repair: Function) -> Function:
+    get, child, has_fingers = nodes.get, nodes.child, kit.has_fingers
+
+    def settle(s: Tree) -> None:
+        if not has_fingers:
+            return
+        at = s.at
+        if at[ROOT_MARKED]:
+            repair(s, at[ROOT])
+            at[ROOT_MARKED] = 0
+        node = at[LEFT_TOP]
+        while node != NONE:
+            repair(s, node)
+            node = NONE if get(s.links, node, BLOCK) == NONE else child(s, node, 0)
+        node = at[RIGHT_TOP]
+        while node != NONE:
+            repair(s, node)
+            node = NONE if get(s.links, node, BLOCK) == NONE else child(s, node, get(s.links, node, ARITY) - 1)
+        at[LEFT_TOP] = at[RIGHT_TOP] = NONE
+
+    return kit.jit(settle)

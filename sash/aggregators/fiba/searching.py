@@ -1,0 +1,83 @@
+"""Finding a key: from the nearer finger up to where it must be below, and down again.
+
+A finger is the leaf at an end of the tree. Climbing from it, a node on the right spine holds all keys
+not before its first, and a node on the left spine all keys not after its last; so a key d places from
+an end is found in O(log d).
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from sash.aggregators.fiba.layout import (
+    ARITY, BLOCK, HEIGHT, LEFT_FINGER, NONE, PARENT, RIGHT_FINGER, ROOT, Kit, Nodes, Tree,
+)  # fmt: skip
+from sash.algebra.monoid import Function
+
+
+class Searching(NamedTuple):
+    """The operations that find keys."""
+
+    not_before: Function  # (tree, node, key) -> the first entry of the node that is not before the key
+    after: Function  # (tree, node, key) -> its first entry that is after the key
+    start: Function  # (tree, key) -> (node, level): the key is below that node, or would be
+    search: Function  # (tree, key) -> (node, i, is_found): its entry, or where in which leaf it belongs
+
+
+def searching(kit: Kit, nodes: Nodes) -> Searching:
+    """Make the operations that find keys."""
+    jit, width, get, child = kit.jit, kit.width, nodes.get, nodes.child
+    load, less = kit.keys.load, kit.keys.less
+    start = _starter(kit, nodes)
+
+    @jit
+    def not_before(s: Tree, node: int, key: Any) -> int:
+        n, base = get(s.links, node, ARITY) - 1, node * width + 1
+        i = 0
+        while i < n and less(load(s.keys, base + i), key):
+            i += 1
+        return i
+
+    @jit
+    def after(s: Tree, node: int, key: Any) -> int:
+        n, base = get(s.links, node, ARITY) - 1, node * width + 1
+        i = 0
+        while i < n and not less(key, load(s.keys, base + i)):
+            i += 1
+        return i
+
+    @jit
+    def search(s: Tree, key: Any) -> Any:
+        node, _ = start(s, key)
+        while True:
+            i = not_before(s, node, key)
+            if i < get(s.links, node, ARITY) - 1 and not less(key, load(s.keys, node * width + 1 + i)):
+                return node, i, True
+            if get(s.links, node, BLOCK) == NONE:
+                return node, i, False
+            node = child(s, node, i)
+
+    return Searching(not_before, after, start, search)
+
+
+def _starter(kit: Kit, nodes: Nodes) -> Function:
+    less, get, first, last = kit.keys.less, nodes.get, nodes.first, nodes.last
+    has_fingers = kit.has_fingers
+
+    def start(s: Tree, key: Any) -> Any:
+        """Find the lowest node of a spine that the key is below; the root if it is far from both ends."""
+        root, node, level = s.at[ROOT], s.at[RIGHT_FINGER], 0
+        if not has_fingers or node == root:
+            return root, s.at[HEIGHT]
+        if less(key, first(s, root)):
+            node = s.at[LEFT_FINGER]
+            while node != root and less(last(s, node), key):
+                node, level = get(s.links, node, PARENT), level + 1
+            return node, level
+        if less(last(s, root), key):
+            while node != root and less(key, first(s, node)):
+                node, level = get(s.links, node, PARENT), level + 1
+            return node, level
+        return root, s.at[HEIGHT]
+
+    return kit.jit(start)

@@ -1,0 +1,121 @@
+"""The control path around an in-order algorithm: one window of one key, an event at a time.
+
+It checks what comes in, sees to room in the ring, and turns windows into bytes and back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from sash.aggregators.contract import ASSOCIATIVE, END, MASK, OLDEST, View
+from sash.engine import snapshot
+from sash.engine.binding import Bound
+from sash.engine.building import Built, nested, new_state, unnested
+from sash.engine.events import Folder, OneRow, reader
+from sash.errors import DataError, EmptyWindowError, UnsupportedError
+
+SMALLEST = 8  # slots of an empty window
+
+
+class InOrderAggregator:
+    """A window over events in order of arrival."""
+
+    __slots__ = ("__weakref__", "_bound", "_built", "_columns", "_refuses_floats", "_results", "_rows", "_state")
+
+    def __init__(self, built: Built, bound: Bound, *, inexact: bool = False) -> None:
+        self._built = built
+        self._bound = bound
+        subtracts = built.algorithm.card.needs != ASSOCIATIVE and not dict(built.options).get("selective")
+        self._refuses_floats = subtracts and not inexact and any(monoid.exact is None for monoid in bound.monoids)
+        self._state = new_state(built, SMALLEST)
+        self._results = built.cells.results(1)
+        self._rows = [OneRow(monoid, bound.dtype, is_compiled=built.is_compiled) for monoid in bound.monoids]
+        self._columns = nested([row.columns for row in self._rows])
+
+    def __len__(self) -> int:
+        return int(self._state.at[END] - self._state.at[OLDEST])
+
+    def __repr__(self) -> str:
+        aggregates = ", ".join(monoid.name for monoid in self._bound.monoids)
+        return f"<{self._built.algorithm.card.name} over {aggregates}: {len(self)} elements>"
+
+    def insert(self, *values: Any) -> None:
+        """Append one event, None for null; several values if the aggregate takes several."""
+        n_values = max(self._bound.n_values, 1)  # a count of rows is told of each by some value
+        if len(values) != n_values:
+            raise DataError(f"insert takes {n_values} value(s), got {len(values)}")
+        if len(self) == self._capacity:
+            self._resize(2 * self._capacity)
+        if self._refuses_floats and any(isinstance(value, float) for value in values):
+            raise UnsupportedError(
+                f"{self._built.algorithm.card.name} would subtract floats, and the answer would drift. "
+                "Use two_stacks_lite, or pass inexact=True to accept the drift"
+            )
+        for row in self._rows:
+            row.put(values)
+        self._built.fifo.insert(self._state, self._columns, 0)
+
+    def evict(self) -> None:
+        """Remove the oldest event."""
+        if len(self) == 0:
+            raise EmptyWindowError("evict() on an empty window")
+        self._built.fifo.evict(self._state)
+        if SMALLEST < self._capacity and 4 * len(self) < self._capacity:
+            self._resize(self._capacity // 2)
+
+    def query(self) -> Any:
+        """Aggregate everything in the window; null (None) if it holds nothing to aggregate."""
+        if len(self) == 0:
+            return self._bound.answer_of_nothing()
+        return self._answer(self._built.fifo.query(self._state))
+
+    def bulk_insert(self, values: Iterable[Any]) -> None:
+        """Append many events, each a value or a tuple of values."""
+        for value in values:
+            self.insert(*value) if isinstance(value, tuple) else self.insert(value)
+
+    def bulk_evict(self, count: int) -> None:
+        """Remove the oldest `count` events."""
+        if not 0 <= count <= len(self):
+            raise EmptyWindowError(f"cannot evict {count} of {len(self)} events")
+        for _ in range(count):
+            self.evict()
+
+    def snapshot(self) -> bytes:
+        """Write the whole window to bytes."""
+        return snapshot.write(self._built, self._bound.monoids, self._compact_state())
+
+    def restore(self, data: bytes) -> None:
+        """Replace this window by one written by `snapshot` for the same algorithm and aggregates."""
+        self._state = snapshot.read(self._built, self._bound.monoids, data)
+
+    def check_invariants(self, lifted: list[Any]) -> None:
+        """Check the invariants of the algorithm, given the partial of every element so far inserted.
+
+        Raises AssertionError with the number of the invariant that is broken.
+        """
+        first = unnested(self._state.pool, len(self._bound.monoids))[0]
+        read = reader(first, is_compiled=self._built.is_compiled)
+        self._built.algorithm.check(View(self._state, read, Folder(self._bound.monoids[0], lifted)))
+
+    def _answer(self, cell: int) -> Any:
+        self._built.cells.lower(self._results, 0, self._state.pool, cell)
+        return self._bound.answer(self._results)
+
+    @property
+    def _capacity(self) -> int:
+        return int(self._state.at[MASK]) + 1
+
+    def _resize(self, capacity: int) -> None:
+        larger = new_state(self._built, capacity)
+        self._built.fifo.move(self._state, larger)
+        self._state = larger
+
+    def _compact_state(self) -> Any:
+        capacity = SMALLEST
+        while capacity < len(self):
+            capacity *= 2
+        state = new_state(self._built, capacity)
+        self._built.fifo.move(self._state, state)
+        return state

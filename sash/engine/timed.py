@@ -1,0 +1,259 @@
+"""`sash.aggregator("fiba", ...)`: a window of timestamped rows, in any order, evicted in any order.
+
+The control path around a tree: it checks what comes in, sees to room, and turns trees into bytes and back.
+Interpreted, times are anything with an order: numbers, dates, tuples of them. Compiled, they are of one
+kind: "i8", "f8", or "pair" for (time, tie-breaker), which keeps rows of equal times apart.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from sash.aggregators.fiba.invariants import Check
+from sash.aggregators.fiba.keys import FLOAT, INTEGER, OBJECT, PAIR
+from sash.algebra.monoid import Monoid
+from sash.engine import tree_snapshot
+from sash.engine.binding import Bound
+from sash.engine.building import nested, unnested
+from sash.engine.events import Folder, OneRow, reader
+from sash.engine.trees import Trees, Wanted, build_trees, grown, n_bytes, new_tree
+from sash.errors import DataError, DeclarationError
+
+LONGEST = np.iinfo(np.int64)
+MIN_ARITY = 4
+
+
+class TimedAggregator:
+    """A window over timestamped rows in any order.
+
+    Cost in calls of combine, d being the distance to the nearer end: insert and evict O(log d), query()
+    at most 2, query(first, last) O(log n), bulk_evict of m O(log m).
+    """
+
+    __slots__ = ("__weakref__", "_bound", "_checked", "_columns", "_n_values", "_results", "_rows", "_tree", "_trees")
+
+    def __init__(self, trees: Trees, bound: Bound) -> None:
+        self._trees = trees
+        self._bound = bound
+        self._n_values = max(bound.n_values, 1)  # a count of rows is told of each by some value
+        self._checked = CHECKS[trees.wanted.key_kind]
+        self._tree = new_tree(trees)
+        self._results = trees.cells.results(1)
+        self._rows = [OneRow(monoid, bound.dtype, is_compiled=bound.is_compiled) for monoid in bound.monoids]
+        self._columns = nested([row.columns for row in self._rows])
+
+    def __len__(self) -> int:
+        return int(self._trees.timed.size(self._tree))
+
+    def __repr__(self) -> str:
+        aggregates = ", ".join(monoid.name for monoid in self._bound.monoids)
+        return f"<{self._trees.algorithm.card.name} over {aggregates}: {len(self)} times>"
+
+    def __iter__(self) -> Iterator[tuple[Any, Any]]:
+        """Give each time in order, with the answer of what was inserted at it."""
+        for key, place in self._opened().entries():
+            yield _plain(key), self._answer(place)
+
+    @property
+    def oldest(self) -> Any:
+        """The oldest time, None if there is none."""
+        for key, _ in self._opened().entries():
+            return _plain(key)
+        return None
+
+    @property
+    def youngest(self) -> Any:
+        """The youngest time, None if there is none."""
+        opened = self._opened()
+        node, key = opened.end(), None
+        for place in opened.places(node):
+            key = self._trees.keys.load(self._tree.keys, place)
+        return _plain(key)
+
+    def insert(self, time: Any, *values: Any) -> None:
+        """Insert one row; one that has the time of another is combined with it, as the newer one."""
+        if len(values) != self._n_values:
+            raise DataError(f"insert takes a time and {self._n_values} value(s), got {(time, *values)!r}")
+        key = self._checked(time)
+        for row in self._rows:
+            row.put(values)
+        while not self._trees.timed.insert(self._tree, key, self._columns, 0):
+            self._tree = grown(self._trees, self._tree)
+
+    def evict(self, time: Any) -> None:
+        """Remove what was inserted at a time; nothing, if nothing was."""
+        self._trees.timed.evict(self._tree, self._checked(time))
+
+    def query(self, *bounds: Any) -> Any:
+        """Aggregate everything, or what lies between two times, both included; null (None) if that is nothing."""
+        if not bounds:
+            return self._answer(self._trees.timed.query(self._tree))
+        if len(bounds) != 2:
+            raise DataError(f"a range has a first and a last time, got {bounds!r}")
+        first, last = map(self._checked, bounds)
+        if last < first:
+            raise DataError(f"a range from {bounds[0]!r} to {bounds[1]!r} is reversed: give the older time first")
+        return self._answer(self._trees.timed.query_range(self._tree, first, last))
+
+    def bulk_insert(self, times: Iterable[Any], values: Iterable[Any]) -> None:
+        """Insert many rows in order of time; values are as for insert, tuples if the aggregate takes several."""
+        keys, n = self._sorted_keys(times)
+        columns = self._bulk_columns(values, n)
+        row = 0
+        while row < n:
+            row = self._trees.timed.bulk_insert(self._tree, keys, columns, row, n)
+            if row < n:
+                self._tree = grown(self._trees, self._tree)
+
+    def bulk_evict(self, time: Any) -> None:
+        """Remove everything up to a time, that time included."""
+        self._trees.timed.bulk_evict(self._tree, self._checked(time))
+
+    def snapshot(self) -> bytes:
+        """Write the whole window to bytes."""
+        return tree_snapshot.write(self._trees, self._tree)
+
+    def restore(self, data: bytes) -> None:
+        """Replace this window by one written by `snapshot` for the same algorithm and aggregates."""
+        self._tree = tree_snapshot.read(self._trees, data)
+
+    def check_invariants(self, truth: Iterable[tuple[Any, Any]]) -> None:
+        """Check the invariants of the algorithm, given all times in order, each with its partial.
+
+        Raises AssertionError with the number of the invariant that is broken.
+        """
+        self._opened().all(list(truth))
+
+    @property
+    def n_bytes(self) -> int:
+        """The memory taken by the tree, room for more nodes included."""
+        return n_bytes(self._tree)
+
+    def _opened(self) -> Check:
+        first, monoid = unnested(self._tree.pool, len(self._bound.monoids))[0], self._bound.monoids[0]
+        read = reader(first, is_compiled=self._bound.is_compiled)
+        return Check(self._trees.kit, self._tree, read, lambda older, newer: Folder(monoid, [older, newer])(0, 2))
+
+    def _answer(self, cell: int) -> Any:
+        self._trees.lower(self._results, 0, self._tree.pool, cell)
+        return self._bound.answer(self._results)
+
+    def _sorted_keys(self, times: Iterable[Any]) -> tuple[Any, int]:
+        kind = self._trees.wanted.key_kind
+        if self._bound.is_compiled and kind in (INTEGER, FLOAT) and isinstance(times, np.ndarray):
+            return _sorted_array(times, kind), len(times)
+        keys = [self._checked(time) for time in times]
+        for i, (older, newer) in enumerate(zip(keys, keys[1:], strict=False)):
+            if newer < older:
+                raise _unsorted(i + 1, newer, older)
+        if not self._bound.is_compiled:
+            return keys, len(keys)
+        if kind == PAIR:
+            return tuple(np.array([key[k] for key in keys], np.int64) for k in (0, 1)), len(keys)
+        return np.array(keys, kind), len(keys)
+
+    def _bulk_columns(self, values: Iterable[Any], n: int) -> Any:
+        given: Any = values if isinstance(values, (np.ndarray, list)) else list(values)
+        if len(given) != n:
+            raise DataError(f"there are {n} times but {len(given)} values")
+        if isinstance(given, np.ndarray) and self._bound.is_compiled and given.ndim == 1:
+            return nested([_array_columns(monoid, given, self._bound.dtype) for monoid in self._bound.monoids])
+        rows = [value if isinstance(value, tuple) else (value,) for value in given]
+        for row in rows:
+            if len(row) < self._n_values:
+                raise DataError(f"a row takes {self._n_values} value(s), got {row!r}")
+        if not self._bound.is_compiled:
+            return nested([tuple([row[k] for row in rows] for k in range(m.n_inputs)) for m in self._bound.monoids])
+        return nested([_row_columns(monoid, rows, self._bound.dtype) for monoid in self._bound.monoids])
+
+
+def timed_aggregator(
+    algorithm: str, bound: Bound, *, min_arity: int = MIN_ARITY, times: str | None = None
+) -> TimedAggregator:
+    """Make a window over timestamped rows, by fiba or btree; see `TimedAggregator`."""
+    if isinstance(min_arity, bool) or not isinstance(min_arity, int) or min_arity < 2:
+        raise DeclarationError(f"min_arity must be an integer of at least 2, got {min_arity!r}")
+    if times is not None and times not in CHECKS:
+        raise DeclarationError(f"times must be one of {', '.join(map(repr, CHECKS))}, got {times!r}")
+    if bound.is_compiled and times == OBJECT:
+        raise DeclarationError("times of any kind cannot be compiled; give times='i8', 'f8' or 'pair'")
+    kind = times or (INTEGER if bound.is_compiled else OBJECT)
+    return TimedAggregator(build_trees(Wanted(algorithm, bound.monoids, bound.is_compiled, kind, min_arity)), bound)
+
+
+def _any_key(time: Any) -> Any:
+    for part in time if isinstance(time, tuple) else (time,):
+        if part is None or part != part:  # noqa: PLR0124 - NaN
+            raise DataError(f"a row without a time: {time!r}; every row needs one")
+    return time
+
+
+def _integer_key(time: Any) -> int:
+    try:
+        key = operator.index(time)
+    except TypeError:
+        raise DataError(f"times are int64 here, got {time!r}; pass times='f8' for floats") from None
+    if not LONGEST.min <= key <= LONGEST.max:
+        raise DataError(f"time {time!r} does not fit into 64 bits")
+    return key
+
+
+def _float_key(time: Any) -> float:
+    if time is None:
+        raise DataError(f"a row without a time: {time!r}; every row needs one")
+    return float(_any_key(float(time)))
+
+
+def _pair_key(time: Any) -> tuple[int, int]:
+    if not isinstance(time, tuple) or len(time) != 2:
+        raise DataError(f"times are pairs (time, tie-breaker) here, got {time!r}")
+    return _integer_key(time[0]), _integer_key(time[1])
+
+
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    OBJECT: _any_key, INTEGER: _integer_key, FLOAT: _float_key, PAIR: _pair_key,
+}  # fmt: skip
+
+
+def _sorted_array(times: np.ndarray[Any, Any], kind: str) -> Any:
+    if times.dtype.kind not in ("iu" if kind == INTEGER else "iuf") or times.ndim != 1:
+        raise DataError(f"times must be a column of {kind}, got {times.dtype} of shape {times.shape}")
+    keys = np.ascontiguousarray(times, kind)
+    if times.dtype.kind == "u" and times.size and times.max() > LONGEST.max:
+        raise DataError(f"time {times.max()!r} does not fit into 64 bits")
+    if kind == FLOAT and np.isnan(keys).any():
+        raise DataError(f"a row without a time: row {int(np.isnan(keys).argmax())} is NaN; every row needs one")
+    falls = keys[1:] < keys[:-1]
+    if falls.any():
+        i = int(falls.argmax()) + 1
+        raise _unsorted(i, keys[i], keys[i - 1])
+    return keys
+
+
+def _unsorted(i: int, newer: Any, older: Any) -> DataError:
+    return DataError(
+        f"bulk_insert takes rows in order of time, but row {i} has {_plain(newer)!r} after {_plain(older)!r}. "
+        "Sort them, or insert them one by one"
+    )
+
+
+def _array_columns(monoid: Monoid, values: np.ndarray[Any, Any], dtype: Any) -> Any:
+    column = np.ascontiguousarray(values, dtype)
+    return np.ones(len(values), np.bool_), (column,) * monoid.n_inputs
+
+
+def _row_columns(monoid: Monoid, rows: Sequence[tuple[Any, ...]], dtype: Any) -> Any:
+    wanted = [row[: monoid.n_inputs] for row in rows]
+    valid = np.array([all(value is not None for value in row) for row in wanted], np.bool_)
+    columns = ([0 if row[k] is None else row[k] for row in wanted] for k in range(monoid.n_inputs))
+    return valid, tuple(np.array(column, dtype) for column in columns)
+
+
+def _plain(key: Any) -> Any:
+    if isinstance(key, tuple):
+        return tuple(map(_plain, key))
+    return key.item() if isinstance(key, np.generic) and not isinstance(key, (np.datetime64, np.timedelta64)) else key
