@@ -40,11 +40,15 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     values = np.random.default_rng(20261115).random(n) + 0.5
     for algorithm in ALGORITHMS:
         for rows in WINDOWS:
-            yield {"what": algorithm, "rows": rows} | {
-                name: round(best_ns(lambda: sash.slide(values, aggregate, rows=rows, algorithm=algorithm), n, repeats=3), 2)  # noqa: B023
-                for name, aggregate in _aggregates(algorithm)
-            }
+            row: dict[str, Any] = {"what": algorithm, "rows": rows}
+            for name, aggregate in _aggregates(algorithm):
+                row[name] = round(_round_ns(values, aggregate, rows, algorithm), 2)
+            yield row
     yield from _bloom(quick)
+
+
+def _round_ns(values: Any, aggregate: Any, rows: int, algorithm: str) -> float:
+    return best_ns(lambda: sash.slide(values, aggregate, rows=rows, algorithm=algorithm), len(values), repeats=3)
 
 
 def _aggregates(algorithm: str) -> list[tuple[str, Any]]:
@@ -61,5 +65,6 @@ def _bloom(quick: bool) -> Iterator[dict[str, Any]]:
     target = block.copy()
     copy_ns = best_ns(lambda: np.copyto(target, block), rows)
     for algorithm in ("two_stacks_lite", "daba_lite"):
-        ns = best_ns(lambda: sash.slide(values, BloomRows, rows=rows, algorithm=algorithm), n, repeats=3)  # noqa: B023
-        yield {"what": f"{algorithm} bloom", "rows": rows, "ns": round(ns), "to a copy of a row": round(ns / copy_ns, 2)}
+        ns = _round_ns(values, BloomRows, rows, algorithm)
+        to_a_copy = round(ns / copy_ns, 2)
+        yield {"what": f"{algorithm} bloom", "rows": rows, "ns": round(ns), "to a copy of a row": to_a_copy}

@@ -44,7 +44,8 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     for rows in WINDOWS:
         builtin = best_ns(lambda rows=rows: sash.slide(values, sash.max(), rows=rows), n)
         users = best_ns(lambda rows=rows: sash.slide(values, UsersMax, rows=rows), n)
-        yield {"what": "a user's max", "rows": rows, "sash_ns": round(users, 2), "to built-in": round(users / builtin, 2)}
+        ratio = round(users / builtin, 2)
+        yield {"what": "a user's max", "rows": rows, "sash_ns": round(users, 2), "to built-in": ratio}
 
 
 def _compare(name: str, rows: int, values: Any, rivals: dict[str, Any], copy_ns: float) -> dict[str, Any]:

@@ -22,13 +22,30 @@ from sash.algebra.logic import all, any, bit_and, bit_or, bit_xor
 from sash.algebra.moment_sketch import moment_sketch
 from sash.algebra.moments import corr, cov, std, trend, var
 from sash.algebra.ordering import (
-    argmax, argmin, first, last, m4, max, max_count, min, min_count, nth_youngest, range, top_k,
+    argmax,
+    argmin,
+    first,
+    last,
+    m4,
+    max,
+    max_count,
+    min,
+    min_count,
+    nth_youngest,
+    range,
+    top_k,
 )  # fmt: skip
 from sash.algebra.quantiles import median, quantile
 from sash.algebra.runs import longest_increasing_run
 from sash.algebra.sketching import bloom, bloom_contains, count_min, count_min_estimate, histogram, hyperloglog
 from sash.errors import (
-    DataError, DeclarationError, EmptyWindowError, FormatError, SashError, SumOverflowError, UnknownNameError,
+    DataError,
+    DeclarationError,
+    EmptyWindowError,
+    FormatError,
+    SashError,
+    SumOverflowError,
+    UnknownNameError,
     UnsupportedError,
 )  # fmt: skip
 

@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from sash.aggregators import (
-    aba, daba, daba_lite, flat_fat, flat_fit, pba, reactive, recalc, sba, slick_deque, subtract_on_evict, two_stacks,
+    aba,
+    daba,
+    daba_lite,
+    flat_fat,
+    flat_fit,
+    pba,
+    reactive,
+    recalc,
+    sba,
+    slick_deque,
+    subtract_on_evict,
+    two_stacks,
     two_stacks_lite,
 )  # fmt: skip
 from sash.aggregators.contract import Algorithm

@@ -201,9 +201,7 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
         return enter(entered, total, at.chunk, cut)
 
     @jit
-    def step(
-        columns: Any, at: Place, end: int, cut: Plan, room: Memory, prefixes: Any, entered: Any
-    ) -> Any:
+    def step(columns: Any, at: Place, end: int, cut: Plan, room: Memory, prefixes: Any, entered: Any) -> Any:
         """Four chunks if there are as many, else one, or what there is of it: (rows, chunks, entered)."""
         is_rest = at.chunk == cut.n_chunks
         if end - at.start >= LANES * cut.length and not is_rest:
@@ -267,9 +265,7 @@ def _four_chunks(ops: Values, jit: Jit) -> tuple[Function, Function]:
         return (t_0, t_1, t_2, t_3)
 
     @jit
-    def backward_four(
-        columns: Any, old: int, length: int, prefixes: Any, base: int, older: Any, n_older: int
-    ) -> None:
+    def backward_four(columns: Any, old: int, length: int, prefixes: Any, base: int, older: Any, n_older: int) -> None:
         o_1, o_2, o_3 = old + length, old + 2 * length, old + 3 * length
         b_1, b_2, b_3 = base + length, base + 2 * length, base + 3 * length
         q_0, q_1, q_2, q_3 = older

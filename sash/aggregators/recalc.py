@@ -15,7 +15,20 @@ Departures: none.
 
 from __future__ import annotations
 
-from sash.aggregators.contract import ASSOCIATIVE, END, MASK, OLDEST, Algorithm, Card, Fifo, Jit, Shape, State, View, ring_mover
+from sash.aggregators.contract import (
+    ASSOCIATIVE,
+    END,
+    MASK,
+    OLDEST,
+    Algorithm,
+    Card,
+    Fifo,
+    Jit,
+    Shape,
+    State,
+    View,
+    ring_mover,
+)
 from sash.compiling.cells import Cells
 
 ANSWER, RING = 0, 1

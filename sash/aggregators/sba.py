@@ -7,8 +7,9 @@
 
 Rows that will leave together are combined on the way in: a *slice* is as long as the slide. Slices
 are grouped into chunks. Of the chunk being filled only the running total is needed; when it is
-full, its total becomes the first suffix, and one pass from the right makes the others. Answering takes the suffix where the
-window starts, the chunks between (their first suffix is their total) and the running total.
+full, its total becomes the first suffix, and one pass from the right makes the others. Answering
+takes the suffix where the window starts, the chunks between (their first suffix is their total) and
+the running total.
 
 Invariants
     I1  slot j holds slice j + ... + the last slice of its chunk     for slices of finished chunks
@@ -30,7 +31,17 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sash.aggregators.contract import (
-    ASSOCIATIVE, END, MASK, N_COMMON, OLDEST, Algorithm, Card, Jit, Shape, State, View,
+    ASSOCIATIVE,
+    END,
+    MASK,
+    N_COMMON,
+    OLDEST,
+    Algorithm,
+    Card,
+    Jit,
+    Shape,
+    State,
+    View,
 )  # fmt: skip
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells

@@ -1,0 +1,1 @@
+"""WHAT is aggregated: lift, combine, lower; their laws; the aggregates built in."""

@@ -58,9 +58,7 @@ class Aggregate:
     def bind(self, *dtypes: Dtype) -> Monoid:
         """Make the monoid for inputs of these types."""
         if len(dtypes) != self.n_inputs:
-            raise DeclarationError(
-                f"{self.name} takes {self.n_inputs} column(s), got {len(dtypes)}"
-            )
+            raise DeclarationError(f"{self.name} takes {self.n_inputs} column(s), got {len(dtypes)}")
         return self.binder(*dtypes)
 
 

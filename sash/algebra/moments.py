@@ -7,9 +7,11 @@ added up, so nothing large is subtracted from something large. For n rows, older
     mean of both = mean' + d n / (n' + n)
     m2 of both   = m2' + m2 + d d n' n / (n' + n)
 
-Both weights depend on the counts alone, so windows of one length share the only division. `lift`
-gives x - x for the deviation of a single row: 0, or NaN for NaN and the infinities, which no answer
-recovers from, as in Spark.
+Both weights depend on the counts alone, so windows of one length share the only division.
+
+A row that is NaN or infinite makes the answer NaN, as in Spark. A mean never recovers from it, so
+`var` and `std` look at theirs in the end; with two columns, x - x stands for the deviation of a
+single row from itself: 0, or NaN.
 
 Paper: Chan, Golub, LeVeque, "Updating formulae and a pairwise algorithm for computing sample
 variances", COMPSTAT (1982).

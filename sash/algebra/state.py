@@ -71,6 +71,7 @@ def parse_state(declared: object) -> State:
 
 
 def _number(declared: Any) -> np.dtype[Any]:
+    dtype: np.dtype[Any] | None
     try:
         dtype = np.dtype(declared)
     except TypeError:

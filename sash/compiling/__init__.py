@@ -1,0 +1,1 @@
+"""How one source becomes machine code. The only package that imports Numba."""

@@ -10,18 +10,14 @@ import numpy as np
 from numba.np import numpy_support
 
 from sash.algebra.monoid import Function, Monoid
-from sash.algebra.state import Record, Row
+from sash.algebra.state import Record, Row, Scalar
 from sash.compiling.access import field_access
 from sash.compiling.jit import answer_type, compiled
 
 
 def lower_value(monoid: Monoid) -> tuple[Function, Callable[[int], Any]]:
     """How to write the answer of a partial, and columns to write it to."""
-    state = monoid.state
-    sample = monoid.identity if isinstance(state, Record) else state.dtype.type(monoid.identity)  # type: ignore[union-attr]
-    if isinstance(state, Record):
-        sample = tuple(d.type(x) for x, d in zip(monoid.identity, state.dtypes, strict=True))
-    plain = monoid.lower or _same
+    plain, sample = monoid.lower or _same, _sample(monoid)
     answer = answer_type(plain, (sample, 1.0) if monoid.graded else (sample,))
     lower, write = compiled(plain), _writer(answer)
 
@@ -34,7 +30,16 @@ def lower_value(monoid: Monoid) -> tuple[Function, Callable[[int], Any]]:
     return compiled(lower_graded if monoid.graded else lower_plain), _result_columns(answer)
 
 
+def _sample(monoid: Monoid) -> Any:
+    """A partial of the type that pools hold."""
+    if isinstance(monoid.state, Record):
+        return tuple(dtype.type(x) for x, dtype in zip(monoid.identity, monoid.state.dtypes, strict=True))
+    assert isinstance(monoid.state, Scalar)
+    return monoid.state.dtype.type(monoid.identity)
+
+
 def lower_row(monoid: Monoid, state: Row) -> tuple[Function, Callable[[int], Any]]:
+    """The same for a row: without `lower`, the row itself is the answer."""
     if monoid.lower is None:
 
         def copy_row(results: Any, i: int, pool: Any, src: int) -> None:
@@ -86,6 +91,7 @@ def _result_columns(answer: Any) -> Callable[[int], Any]:
         return lambda n: (np.empty(n, dtype), np.ones(n, np.bool_))
     dtype = numpy_support.as_dtype(answer)
     return lambda n: (np.empty(n, dtype), np.ones(0, np.bool_))
+
 
 def _same(partial: Any) -> Any:
     return partial

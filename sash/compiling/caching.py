@@ -189,7 +189,7 @@ class _Locator(_CacheLocator):  # type: ignore[misc]
 
 
 class _Impl(CompileResultCacheImpl):  # type: ignore[misc]
-    _locator_classes = [_Locator]
+    _locator_classes = (_Locator,)
 
     def __init__(self, py_func: Any) -> None:
         super().__init__(py_func)

@@ -58,35 +58,44 @@ def paired(first: Cells, second: Cells, jit: Callable[[Function], Function]) -> 
     combine_1, clear_1, lift_1, lower_1, transfer_1, invert_1 = first[:6]
     combine_2, clear_2, lift_2, lower_2, transfer_2, invert_2 = second[:6]
 
+    @jit
     def combine(pool: Any, dst: int, older: int, newer: int) -> None:
         combine_1(pool[0], dst, older, newer)
         combine_2(pool[1], dst, older, newer)
 
+    @jit
     def clear(pool: Any, dst: int) -> None:
         clear_1(pool[0], dst)
         clear_2(pool[1], dst)
 
+    @jit
     def lift(pool: Any, dst: int, columns: Any, i: int) -> None:
         lift_1(pool[0], dst, columns[0], i)
         lift_2(pool[1], dst, columns[1], i)
 
+    @jit
     def lower(results: Any, i: int, pool: Any, src: int) -> None:
         lower_1(results[0], i, pool[0], src)
         lower_2(results[1], i, pool[1], src)
 
+    @jit
     def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
         transfer_1(to_pool[0], dst, from_pool[0], src)
         transfer_2(to_pool[1], dst, from_pool[1], src)
 
+    @jit
     def invert(pool: Any, dst: int, whole: int, older: int) -> None:
         invert_1(pool[0], dst, whole, older)
         invert_2(pool[1], dst, whole, older)
 
+    @jit
     def newer_wins(pool: Any, older: int, newer: int) -> bool:
         return False  # two selections may choose differently: a product is no selection
 
-    return Cells(
-        *map(jit, (combine, clear, lift, lower, transfer, invert, newer_wins)),
-        allocate=lambda n: (first.allocate(n), second.allocate(n)),
-        results=lambda n: (first.results(n), second.results(n)),
-    )
+    def allocate(n: int) -> Any:
+        return first.allocate(n), second.allocate(n)
+
+    def results(n: int) -> Any:
+        return first.results(n), second.results(n)
+
+    return Cells(combine, clear, lift, lower, transfer, invert, newer_wins, allocate, results)

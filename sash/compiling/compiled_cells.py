@@ -54,33 +54,36 @@ def _number_cells(monoid: Monoid) -> Cells:
     lower_value, inverse = ops.lower, compiled(monoid.invert or _no_inverse)
     identity, same = monoid.identity, _sameness(monoid)
 
+    @compiled
     def combine(pool: Any, dst: int, older: int, newer: int) -> None:
         store(pool, dst, join(load(pool, older), load(pool, newer)))
 
+    @compiled
     def clear(pool: Any, dst: int) -> None:
         store(pool, dst, identity)
 
+    @compiled
     def lift(pool: Any, dst: int, columns: Any, i: int) -> None:
         store(pool, dst, lift_value(columns, i))
 
+    @compiled
     def lower(results: Any, i: int, pool: Any, src: int) -> None:
         lower_value(results, i, load(pool, src), 0)
 
+    @compiled
     def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
         store(to_pool, dst, load(from_pool, src))
 
+    @compiled
     def invert(pool: Any, dst: int, whole: int, older: int) -> None:
         store(pool, dst, inverse(load(pool, whole), load(pool, older)))
 
+    @compiled
     def newer_wins(pool: Any, older: int, newer: int) -> bool:
         younger = load(pool, newer)
         return bool(same(join(load(pool, older), younger), younger))
 
-    return Cells(
-        *map(compiled, (combine, clear, lift, lower, transfer, invert, newer_wins)),
-        allocate=ops.allocate,
-        results=ops.results,
-    )
+    return Cells(combine, clear, lift, lower, transfer, invert, newer_wins, ops.allocate, ops.results)
 
 
 def _row_cells(monoid: Monoid) -> Cells:
@@ -90,40 +93,42 @@ def _row_cells(monoid: Monoid) -> Cells:
     inverse, identity = compiled(monoid.invert or _no_inverse_row), monoid.identity
     lower, results = lower_row(monoid, state)
 
+    @compiled
     def combine(pool: Any, dst: int, older: int, newer: int) -> None:
         join(pool[older], pool[newer], pool[dst])
 
+    @compiled
     def clear(pool: Any, dst: int) -> None:
         for k in range(pool.shape[1]):
             pool[dst, k] = identity
 
+    @compiled
     def lift_none(pool: Any, dst: int, columns: Any, i: int) -> None:
         lift_into(pool[dst])
 
+    @compiled
     def lift_one(pool: Any, dst: int, columns: Any, i: int) -> None:
         lift_into(columns[0][i], pool[dst])
 
+    @compiled
     def lift_two(pool: Any, dst: int, columns: Any, i: int) -> None:
         lift_into(columns[0][i], columns[1][i], pool[dst])
 
+    @compiled
     def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
         for k in range(to_pool.shape[1]):
             to_pool[dst, k] = from_pool[src, k]
 
+    @compiled
     def invert(pool: Any, dst: int, whole: int, older: int) -> None:
         inverse(pool[whole], pool[older], pool[dst])
 
+    @compiled
     def newer_wins(pool: Any, older: int, newer: int) -> bool:
         return False
 
     lift = (lift_none, lift_one, lift_two)[monoid.n_inputs]
-    return Cells(
-        *map(compiled, (combine, clear, lift)),
-        lower,
-        *map(compiled, (transfer, invert, newer_wins)),
-        allocate=_allocator(monoid),
-        results=results,
-    )
+    return Cells(combine, clear, lift, lower, transfer, invert, newer_wins, _allocator(monoid), results)
 
 
 def _allocator(monoid: Monoid) -> Callable[[int], Any]:
@@ -164,8 +169,9 @@ def _sameness(monoid: Monoid) -> Function:
     if isinstance(monoid.state, Scalar):
         return same
     assert isinstance(monoid.state, Record)
-    for n_fields in range(1, len(monoid.state.names) + 1):
-        same_fields = _same_fields(same, same_fields if n_fields > 1 else None)
+    same_fields = _same_fields(same, None)
+    for _ in monoid.state.names[1:]:
+        same_fields = _same_fields(same, same_fields)
     return same_fields
 
 
@@ -194,14 +200,17 @@ def counting_nulls(cells: Cells, *, answers_empty: bool) -> Cells:
     """
     (join, clear_inner, lift_inner, lower_inner, transfer_inner, invert_inner, wins) = cells[:7]
 
+    @compiled
     def combine(pool: Any, dst: int, older: int, newer: int) -> None:
         pool[0][np.uintp(dst)] = pool[0][np.uintp(older)] + pool[0][np.uintp(newer)]
         join(pool[1], dst, older, newer)
 
+    @compiled
     def clear(pool: Any, dst: int) -> None:
         pool[0][np.uintp(dst)] = 0
         clear_inner(pool[1], dst)
 
+    @compiled
     def lift(pool: Any, dst: int, columns: Any, i: int) -> None:
         if columns[0][np.uintp(i)]:
             pool[0][np.uintp(dst)] = 1
@@ -209,20 +218,24 @@ def counting_nulls(cells: Cells, *, answers_empty: bool) -> Cells:
         else:
             clear(pool, dst)
 
+    @compiled
     def lower(results: Any, i: int, pool: Any, src: int) -> None:
         if answers_empty or pool[0][np.uintp(src)] > 0:
             lower_inner(results, i, pool[1], src)
         else:
             results[1][np.uintp(i)] = False
 
+    @compiled
     def transfer(to_pool: Any, dst: int, from_pool: Any, src: int) -> None:
         to_pool[0][np.uintp(dst)] = from_pool[0][np.uintp(src)]
         transfer_inner(to_pool[1], dst, from_pool[1], src)
 
+    @compiled
     def invert(pool: Any, dst: int, whole: int, older: int) -> None:
         pool[0][np.uintp(dst)] = pool[0][np.uintp(whole)] - pool[0][np.uintp(older)]
         invert_inner(pool[1], dst, whole, older)
 
+    @compiled
     def newer_wins(pool: Any, older: int, newer: int) -> bool:
         if pool[0][np.uintp(older)] == 0:
             return True
@@ -231,9 +244,7 @@ def counting_nulls(cells: Cells, *, answers_empty: bool) -> Cells:
     def results(n: int) -> Any:
         return cells.results(n)[0], np.ones(n, np.bool_)
 
-    clear = compiled(clear)
-    return Cells(
-        *map(compiled, (combine,)), clear, *map(compiled, (lift, lower, transfer, invert, newer_wins)),
-        allocate=lambda n: (np.zeros(n, np.int64), cells.allocate(n)),
-        results=results,
-    )  # fmt: skip
+    def allocate(n: int) -> Any:
+        return np.zeros(n, np.int64), cells.allocate(n)
+
+    return Cells(combine, clear, lift, lower, transfer, invert, newer_wins, allocate, results)

@@ -6,6 +6,7 @@ and once all valid rows have been subtracted only their number can tell that non
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -53,7 +54,7 @@ def interpreted_cells(monoid: Monoid) -> Cells:
         if x is None or y is None:
             return x is None
         joined = join(x, y)
-        return joined is y or (joined is not x and bool(np.all(joined == y)))
+        return joined is y or _is_same(joined, y)
 
     return Cells(
         combine, clear, lift_row, lower_cell, transfer, invert, newer_wins,
@@ -101,6 +102,15 @@ def counting_rows(cells: Cells) -> Cells:
         allocate=lambda n: (np.zeros(n, np.int64), cells.allocate(n)),
         results=cells.results,
     )  # fmt: skip
+
+
+def _is_same(x: Any, y: Any) -> bool:
+    """Whether two partials are the same value: NaN is the same as NaN, 0.0 is not the same as -0.0."""
+    if isinstance(x, tuple):
+        return all(map(_is_same, x, y))
+    if isinstance(x, float) and isinstance(y, float):
+        return math.copysign(1.0, x) == math.copysign(1.0, y) if x == y else x != x and y != y  # noqa: PLR0124 - NaN
+    return bool(np.all(x == y))
 
 
 def _same(partial: Any) -> Any:

@@ -15,14 +15,14 @@ from __future__ import annotations
 import os
 import types
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import numba
 from numba.core.dispatcher import Dispatcher
 
 from sash.compiling.caching import FOREIGN, DigestCache
 
-F = TypeVar("F", bound=Callable[..., Any])
+Function = Callable[..., Any]
 
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "nogil": True}
 INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
@@ -33,10 +33,10 @@ def is_enabled() -> bool:
     return os.environ.get("SASH_JIT", "1") != "0" and not numba.config.DISABLE_JIT
 
 
-def compiled(function: F) -> F:
+def compiled(function: Function) -> Function:
     """Make a function, and the plain functions it calls, callable from compiled code."""
     if isinstance(function, Dispatcher):
-        return function  # type: ignore[return-value]
+        return function
     return numba.njit(**INNER)(_calling_compiled(function))  # type: ignore[no-any-return]
 
 
@@ -66,7 +66,7 @@ def _is_plain(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and (value.__module__ or "").split(".")[0] not in FOREIGN
 
 
-def entry(function: F) -> F:
+def entry(function: Function) -> Function:
     """Compile a function that Python calls, and keep its machine code on disk."""
     plain = function.py_func if isinstance(function, Dispatcher) else function
     dispatcher = numba.njit(**OPTIONS)(_calling_compiled(plain))
@@ -74,7 +74,7 @@ def entry(function: F) -> F:
     return dispatcher  # type: ignore[no-any-return]
 
 
-def interpreted(function: F) -> F:
+def interpreted(function: Function) -> Function:
     """Leave a function as it is; stands where `compiled` could stand."""
     return function
 

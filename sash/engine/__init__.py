@@ -1,0 +1,1 @@
+"""Puts window, aggregate and algorithm together: chooses, drives, explains, takes snapshots."""

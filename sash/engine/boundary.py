@@ -37,8 +37,12 @@ class Sliding(NamedTuple):
             raise DeclarationError(f"by must be 'count' or 'time', got {self.by!r}")
         chunk = self.chunk
         if chunk is None:
-            by_count = self.by == "count"
-            chunk = chunk_by_count(self.range, self.slide) if by_count else chunk_by_time(self.range, self.slide, self.combine_time)
+            by_time = self.by == "time"
+            chunk = (
+                chunk_by_time(self.range, self.slide, self.combine_time)
+                if by_time
+                else chunk_by_count(self.range, self.slide)
+            )
         if not 1 <= chunk <= self.n_slices:
             raise DeclarationError(f"chunk must be between 1 and the {self.n_slices} slices of a window, got {chunk!r}")
         return self._replace(chunk=chunk)
@@ -67,7 +71,9 @@ def _build(algorithm: Algorithm, monoid: Monoid, is_compiled: bool) -> tuple[Bui
 class BoundaryAggregator:
     """A window of fixed range and slide over events in order."""
 
-    def __init__(self, algorithm: Algorithm, monoid: Monoid, sliding: Sliding, dtype: Any, *, is_compiled: bool) -> None:
+    def __init__(
+        self, algorithm: Algorithm, monoid: Monoid, sliding: Sliding, dtype: Any, *, is_compiled: bool
+    ) -> None:
         self._sliding = sliding.checked()
         self._monoid = monoid
         self._built, self._operations = _build(algorithm, monoid, is_compiled)
@@ -142,7 +148,8 @@ class BoundaryAggregator:
 
     def _advance(self, time: Any) -> list[tuple[Any, Any]]:
         """Close the slices that end by `time`; the windows that end by it and hold a row."""
-        slide, rest, due = self._sliding.slide, self._sliding.rest, []
+        slide, rest = self._sliding.slide, self._sliding.rest
+        due: list[tuple[Any, Any]] = []
         while True:
             begin = (self._first_slice + int(self._state.at[END])) * slide  # of the slice being filled
             if begin + rest - self._sliding.range > self._last:  # silence: no row is in any window any more

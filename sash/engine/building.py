@@ -12,7 +12,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from sash.aggregators.contract import (
-    ASSOCIATIVE, MASK, SELECTIVE_OR_INVERTIBLE, Algorithm, Fifo, State,
+    ASSOCIATIVE,
+    MASK,
+    SELECTIVE_OR_INVERTIBLE,
+    Algorithm,
+    Fifo,
+    State,
 )  # fmt: skip
 from sash.algebra.monoid import Monoid
 from sash.algebra.state import Row

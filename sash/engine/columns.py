@@ -99,7 +99,8 @@ def choose_columns(given: Any, aggregate: Aggregate) -> list[Column]:
     if aggregate.position_last and len(columns) == aggregate.n_inputs - 1:
         columns.append(Column(np.arange(len(columns[0].values)), None))
     if len(columns) < aggregate.n_inputs:
-        raise DataError(f"{aggregate.name} reads {aggregate.n_inputs} columns, got {len(columns)}; pass a tuple of them")
+        wanted = aggregate.n_inputs
+        raise DataError(f"{aggregate.name} reads {wanted} columns, got {len(columns)}; pass a tuple of them")
     return columns[: aggregate.n_inputs]
 
 

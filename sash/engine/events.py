@@ -91,6 +91,7 @@ class Folder:
         self._lifted = lifted
 
     def __call__(self, first: int, end: int) -> Any:
+        """Fold a range; None if it holds no valid row."""
         total = None
         for partial in self._lifted[first:end]:
             if total is None or partial is None:

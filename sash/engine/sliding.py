@@ -21,14 +21,21 @@ from sash.compiling.compiled_cells import compiled_cells, values
 from sash.compiling.jit import compiled, entry, interpreted, is_enabled
 from sash.engine import columns as reading
 from sash.engine import parallel
-from sash.engine.binding import as_aggregate
 from sash.engine.answering import answers_of
+from sash.engine.binding import as_aggregate
 from sash.engine.building import (
-    Built, interpreted_product, nested, new_state, nullable, product, require_algebra, unnested,
+    Built,
+    interpreted_product,
+    nested,
+    new_state,
+    nullable,
+    product,
+    require_algebra,
+    unnested,
 )  # fmt: skip
 from sash.engine.choosing import Question, choose, fits_registers
-from sash.engine.parallel import each_part, parts
 from sash.engine.driving import frames_driver, rows_driver
+from sash.engine.parallel import each_part, parts
 from sash.errors import DeclarationError, UnsupportedError
 from sash.windows.frames import Frames, time_frames
 
@@ -187,7 +194,9 @@ def _scanner(monoid: Monoid) -> tuple[Values, Function]:
     ops, state = values(monoid), monoid.state
     answers = ops.results(0)[0]
     in_place = isinstance(state, Scalar) and isinstance(answers, np.ndarray) and answers.dtype == state.dtype
-    return ops, entry(boundary_scan.build(ops, compiled, in_place=in_place, is_answer=in_place and monoid.lower is None))
+    return ops, entry(
+        boundary_scan.build(ops, compiled, in_place=in_place, is_answer=in_place and monoid.lower is None)
+    )
 
 
 def _driven(tasks: list[Task], extent: Extent, algorithm: Algorithm, is_compiled: bool, has_nulls: bool) -> list[Any]:

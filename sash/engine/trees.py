@@ -13,8 +13,20 @@ from sash.aggregators import btree, fiba
 from sash.aggregators.contract import Algorithm
 from sash.aggregators.fiba.keys import OBJECT, Keys, keys_of
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCKS_END, HEIGHT, LEFT_FINGER, N_BLOCKS, N_FIELDS, N_FREE_INNER, N_NODES, N_REGISTERS, NODES_END,
-    RIGHT_FINGER, ROOT, Kit, Tree,
+    ARITY,
+    BLOCKS_END,
+    HEIGHT,
+    LEFT_FINGER,
+    N_BLOCKS,
+    N_FIELDS,
+    N_FREE_INNER,
+    N_NODES,
+    N_REGISTERS,
+    NODES_END,
+    RIGHT_FINGER,
+    ROOT,
+    Kit,
+    Tree,
 )  # fmt: skip
 from sash.algebra.monoid import Monoid
 from sash.compiling.cells import Cells

@@ -1,0 +1,1 @@
+"""WHEN: which rows belong to which window."""

@@ -40,13 +40,12 @@ def time_frames(times: Any, span: Any, *, closed: str = "both", ties: str = "pee
         raise DeclarationError(f"ties must be one of {', '.join(TIES)}, got {ties!r}")
     instants, length = _instants(times, span)
     frames = Frames(np.empty(len(instants), np.int64), np.empty(len(instants), np.int64))
-    kernel = _frames_kernel(
-        closed in ("both", "left"), closed in ("both", "right"), ties == "peers", is_enabled()
-    )
+    kernel = _frames_kernel(closed in ("both", "left"), closed in ("both", "right"), ties == "peers", is_enabled())
     unordered = kernel(instants, length, frames)
     if unordered >= 0:
         raise DataError(
-            f"times must ascend, but row {unordered} has {times[unordered]!r} after {times[unordered - 1]!r}; sort first"
+            f"times must ascend, but row {unordered} has {times[unordered]!r} "
+            f"after {times[unordered - 1]!r}; sort first"
         )
     return frames
 

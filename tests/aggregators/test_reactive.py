@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from sash.aggregators.contract import END, MASK, OLDEST, View
 from sash.aggregators.reactive import ALGORITHM, HOLES
 from sash.algebra.declaring import aggregate, monoid_of
+from sash.engine.aggregator import aggregator
 from sash.engine.building import build, new_state
 from sash.engine.events import Folder, reader
-from sash.engine.aggregator import aggregator
 from sash.errors import EmptyWindowError
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, Concat, Max, Sum

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
+from sash.aggregators import find
 from sash.aggregators.sba import PREFIX, RING, chunk_by_count, chunk_by_time
 from sash.algebra.monoid import Monoid
 from sash.algebra.state import Object
-from sash.aggregators import find
 from sash.engine.boundary import BoundaryAggregator, Sliding
 
 BOTH = ("sba", "pba")
@@ -91,7 +91,10 @@ def test_theorem_2_gives_a_chunk_that_fits_the_window(span, slide, unit):
 
 
 @pytest.mark.parametrize("algorithm", BOTH)
-@pytest.mark.parametrize(("range_", "slide", "chunk"), [(10, 2, None), (16, 1, 4), (10, 3, None), (7, 7, None), (1, 1, None), (20, 3, 2), (64, 1, None)])
+@pytest.mark.parametrize(
+    ("range_", "slide", "chunk"),
+    [(10, 2, None), (16, 1, 4), (10, 3, None), (7, 7, None), (1, 1, None), (20, 3, 2), (64, 1, None)],
+)
 def test_windows_by_count_hold_the_rows_they_should(algorithm, range_, slide, chunk):
     window = sash.aggregator(algorithm, sash.concat(), range=range_, slide=slide, chunk=chunk)
     data = "abcdefghijklmnopqrstuvwxyz" * 6

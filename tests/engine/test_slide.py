@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sash
-from sash.aggregators import ALGORITHMS
-from sash.aggregators import boundary_scan
+from sash.aggregators import ALGORITHMS, boundary_scan
 from sash.engine import parallel
 
 LENGTHS = (0, 1, 2, 7, 8, 9, 40, 333)
@@ -93,7 +92,7 @@ def test_graded_aggregates_agree_with_numpy(rows):
     rows=st.integers(1, 35),
 )
 def test_nulls_are_ignored_and_a_window_of_nulls_is_null(values, rows):
-    present = [[value for value in values[max(0, i + 1 - rows) : i + 1] if value is not None] for i in range(len(values))]
+    present = recalculated(values, rows, lambda window: [value for value in window if value is not None])
     column = np.ma.MaskedArray([value or 0 for value in values], [value is None for value in values], dtype="i8")
     found = sash.slide(column, [sash.sum(), sash.max()], rows=rows)
     assert found[0].tolist() == [sum(window) if window else None for window in present]

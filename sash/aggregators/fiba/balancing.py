@@ -9,7 +9,20 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCK, FLAGS, HEIGHT, LEFT, LEFT_FINGER, NONE, PARENT, RIGHT, RIGHT_FINGER, ROOT, Kit, Nodes, Supply, Tree,
+    ARITY,
+    BLOCK,
+    FLAGS,
+    HEIGHT,
+    LEFT,
+    NONE,
+    PARENT,
+    RIGHT,
+    RIGHT_FINGER,
+    ROOT,
+    Kit,
+    Nodes,
+    Supply,
+    Tree,
 )  # fmt: skip
 from sash.algebra.monoid import Function
 

@@ -22,7 +22,20 @@ from typing import Any
 from sash.aggregators.fiba.balancing import Balancing
 from sash.aggregators.fiba.evicting import Evicting
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCK, FLAGS, HEIGHT, LEFT, LEFT_FINGER, NONE, PARENT, RIGHT_FINGER, ROOT, Kit, Nodes, Supply, Tree,
+    ARITY,
+    BLOCK,
+    FLAGS,
+    HEIGHT,
+    LEFT,
+    LEFT_FINGER,
+    NONE,
+    PARENT,
+    RIGHT_FINGER,
+    ROOT,
+    Kit,
+    Nodes,
+    Supply,
+    Tree,
 )  # fmt: skip
 from sash.aggregators.fiba.repairing import Repairing
 from sash.aggregators.fiba.searching import Searching

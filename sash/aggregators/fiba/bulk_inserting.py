@@ -15,7 +15,19 @@ from typing import Any
 
 from sash.aggregators.fiba.inserting import Inserting
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCK, FLAGS, HEIGHT, LIFTED, NONE, PARENT, RIGHT, ROOT, Kit, Nodes, Supply, Tree,
+    ARITY,
+    BLOCK,
+    FLAGS,
+    HEIGHT,
+    LIFTED,
+    NONE,
+    PARENT,
+    RIGHT,
+    ROOT,
+    Kit,
+    Nodes,
+    Supply,
+    Tree,
 )  # fmt: skip
 from sash.aggregators.fiba.repairing import Repairing
 from sash.aggregators.fiba.searching import Searching

@@ -9,7 +9,17 @@ from typing import Any, NamedTuple
 
 from sash.aggregators.fiba.balancing import Balancing
 from sash.aggregators.fiba.layout import (
-    ARITY, COUNT, HEIGHT, LIFTED, PARENT, RIGHT_FINGER, ROOT, Kit, Nodes, Supply, Tree,
+    ARITY,
+    COUNT,
+    HEIGHT,
+    LIFTED,
+    PARENT,
+    RIGHT_FINGER,
+    ROOT,
+    Kit,
+    Nodes,
+    Supply,
+    Tree,
 )  # fmt: skip
 from sash.aggregators.fiba.repairing import Repairing
 from sash.aggregators.fiba.searching import Searching

@@ -7,9 +7,32 @@ from typing import Any
 
 from sash.aggregators.contract import same
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCK, BLOCKS_END, COUNT, FLAGS, FREE_BLOCK, FREE_INNER, FREE_LEAF, HEIGHT, LEFT, LEFT_FINGER, LEFT_TOP,
-    N_FIELDS, N_FREE_BLOCKS, N_FREE_INNER, N_FREE_LEAVES, NODES_END, NONE, PARENT, RIGHT, RIGHT_FINGER, RIGHT_TOP,
-    ROOT, ROOT_MARKED, Kit, Tree,
+    ARITY,
+    BLOCK,
+    BLOCKS_END,
+    COUNT,
+    FLAGS,
+    FREE_BLOCK,
+    FREE_INNER,
+    FREE_LEAF,
+    HEIGHT,
+    LEFT,
+    LEFT_FINGER,
+    LEFT_TOP,
+    N_FIELDS,
+    N_FREE_BLOCKS,
+    N_FREE_INNER,
+    N_FREE_LEAVES,
+    NODES_END,
+    NONE,
+    PARENT,
+    RIGHT,
+    RIGHT_FINGER,
+    RIGHT_TOP,
+    ROOT,
+    ROOT_MARKED,
+    Kit,
+    Tree,
 )  # fmt: skip
 
 

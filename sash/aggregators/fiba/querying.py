@@ -10,7 +10,19 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sash.aggregators.fiba.layout import (
-    ANSWER, ARITY, BLOCK, COUNT, LEFT_FINGER, NONE, PARENT, PART, RIGHT_FINGER, ROOT, Kit, Nodes, Tree,
+    ANSWER,
+    ARITY,
+    BLOCK,
+    COUNT,
+    LEFT_FINGER,
+    NONE,
+    PARENT,
+    PART,
+    RIGHT_FINGER,
+    ROOT,
+    Kit,
+    Nodes,
+    Tree,
 )  # fmt: skip
 from sash.aggregators.fiba.searching import Searching
 from sash.algebra.monoid import Function

@@ -18,8 +18,23 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCK, COUNT, FLAGS, LEFT, LEFT_LEVEL, LEFT_TOP, NONE, PARENT, RIGHT, RIGHT_LEVEL, RIGHT_TOP, ROOT,
-    ROOT_MARKED, Kit, Nodes, Tree,
+    ARITY,
+    BLOCK,
+    COUNT,
+    FLAGS,
+    LEFT,
+    LEFT_LEVEL,
+    LEFT_TOP,
+    NONE,
+    PARENT,
+    RIGHT,
+    RIGHT_LEVEL,
+    RIGHT_TOP,
+    ROOT,
+    ROOT_MARKED,
+    Kit,
+    Nodes,
+    Tree,
 )  # fmt: skip
 from sash.algebra.monoid import Function
 

@@ -10,7 +10,17 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCK, HEIGHT, LEFT_FINGER, NONE, PARENT, RIGHT_FINGER, ROOT, Kit, Nodes, Tree,
+    ARITY,
+    BLOCK,
+    HEIGHT,
+    LEFT_FINGER,
+    NONE,
+    PARENT,
+    RIGHT_FINGER,
+    ROOT,
+    Kit,
+    Nodes,
+    Tree,
 )  # fmt: skip
 from sash.algebra.monoid import Function
 

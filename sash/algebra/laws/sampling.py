@@ -23,8 +23,8 @@ INTEGERS = (0, 1, -1, 2, -2, 3, 10, 100, -1000, 10**6, -(10**9))
 TEXTS = ("", "a", "b", "ab", "z")
 SMALL, LARGE = 3, 4  # with several inputs: all rows of the first few values, and some of the last
 
-LIMIT = {1: 1000, 2: 38, 3: 11}  # samples whose every combination is tried, by how many are combined
-N_RANDOM = 300
+LIMIT = {1: 1000, 2: 30, 3: 9}  # samples whose every combination is tried, by how many are combined
+N_RANDOM = 200
 LONGEST = 4
 
 
