@@ -112,6 +112,7 @@ def build(cells: Cells, jit: Jit) -> Boundaries:
         else:
             combine(s.pool, PREFIX, PREFIX, SLICE)
         at[END] = end + 1
+        at[OLDEST] = max(at[OLDEST], end + 1 - at[MASK])  # slots before are used again
         at[FILLED] = 0
         if (end + 1) % at[CHUNK] != 0:
             return False

@@ -16,6 +16,7 @@ from sash.aggregators.sba import CHUNK, FILLED, SLIDE, Boundaries, chunk_by_coun
 from sash.algebra.monoid import Monoid
 from sash.compiling.interpreted_cells import interpreted_cells
 from sash.compiling.jit import compiled, entry, interpreted
+from sash.engine import snapshot
 from sash.engine.building import Built, new_state, nullable
 from sash.engine.events import Folder, OneRow, reader, take_answer
 from sash.errors import DataError, DeclarationError, UnsupportedError
@@ -59,13 +60,14 @@ class Sliding(NamedTuple):
 
 
 @lru_cache(maxsize=64)
-def _build(algorithm: Algorithm, monoid: Monoid, is_compiled: bool) -> tuple[Built, Boundaries]:
+def _build(algorithm: Algorithm, monoid: Monoid, sliding: Sliding, is_compiled: bool) -> tuple[Built, Boundaries]:
     cells = nullable(monoid) if is_compiled else interpreted_cells(monoid)
     operations: Any = algorithm.build(cells, compiled if is_compiled else interpreted)
     if is_compiled:
         operations = Boundaries(*(entry(operation) for operation in operations))
         cells = cells._replace(lower=entry(cells.lower))
-    return Built(algorithm, cells, operations, is_compiled), operations
+    options = (("range", sliding.range), ("slide", sliding.slide), ("chunk", sliding.chunk), ("by", sliding.by))
+    return Built(algorithm, cells, operations, is_compiled, options), operations
 
 
 class BoundaryAggregator:
@@ -76,7 +78,7 @@ class BoundaryAggregator:
     ) -> None:
         self._sliding = sliding.checked()
         self._monoid = monoid
-        self._built, self._operations = _build(algorithm, monoid, is_compiled)
+        self._built, self._operations = _build(algorithm, monoid, self._sliding, is_compiled)
         self._row = OneRow(monoid, dtype, is_compiled=is_compiled)
         self._results = self._built.cells.results(1)
         self._suffixes = _SecondThread() if algorithm.card.name == "pba" else _SameThread()
@@ -117,6 +119,18 @@ class BoundaryAggregator:
     def close(self) -> None:
         """Stop the second thread, if there is one."""
         self._suffixes.close()
+
+    def snapshot(self) -> bytes:
+        """Write the whole window to bytes."""
+        self._suffixes.wait_before(1 << 62)
+        window = snapshot.write(self._built, (self._monoid,), self._state)
+        return snapshot.seal([window, self._n_rows, self._last, self._first_slice, self._is_told])
+
+    def restore(self, data: bytes) -> None:
+        """Replace this window by one written by `snapshot` for the same range, slide and aggregate."""
+        window, *place = snapshot.unseal(data, n_parts=5)
+        self._state = snapshot.read(self._built, (self._monoid,), window)
+        self._n_rows, self._last, self._first_slice, self._is_told = place
 
     def check_invariants(self, lifted: list[Any]) -> None:
         """Check the invariants, given the partial of every row so far (windows by count)."""

@@ -29,16 +29,12 @@ def write(built: Built, monoids: tuple[Monoid, ...], state: State) -> bytes:
     """Write a state to bytes."""
     pools = [_dump(pool, monoid) for pool, monoid in zip(unnested(state.pool, len(monoids)), monoids, strict=True)]
     registers, links = [int(x) for x in state.at], [int(x) for x in state.links]
-    body = codec.encode([_signature(built, monoids), registers, links, pools])
-    return HEADER.pack(MAGIC, VERSION, xxhash.xxh3_64_intdigest(body)) + body
+    return seal([_signature(built, monoids), registers, links, pools])
 
 
 def read(built: Built, monoids: tuple[Monoid, ...], data: bytes) -> State:
     """Read a state written by `write` for the same algorithm and aggregates."""
-    parts = _open(data)
-    if not isinstance(parts, list) or len(parts) != 4:
-        raise FormatError("not a snapshot: it has not the four parts of one")
-    signature, registers, links, pools = parts
+    signature, registers, links, pools = unseal(data, n_parts=4)
     wanted = _signature(built, monoids)
     if signature != wanted:
         raise FormatError(f"this snapshot is of {signature}, but the window is of {wanted}")
@@ -48,6 +44,28 @@ def read(built: Built, monoids: tuple[Monoid, ...], data: bytes) -> State:
         raise
     except Exception as error:  # whatever a codec makes of bytes that are none of its own
         raise FormatError(f"a snapshot whose parts do not fit together: {error!r}") from error
+
+
+def seal(parts: list[Any]) -> bytes:
+    """Put plain data behind the header."""
+    body = codec.encode(parts)
+    return HEADER.pack(MAGIC, VERSION, xxhash.xxh3_64_intdigest(body)) + body
+
+
+def unseal(data: bytes, *, n_parts: int) -> list[Any]:
+    """Read what `seal` wrote, or raise FormatError."""
+    if len(data) < HEADER.size or data[:4] != MAGIC:
+        raise FormatError("not a snapshot: it does not begin with SASH")
+    _, version, checksum = HEADER.unpack(data[: HEADER.size])
+    if version != VERSION:
+        raise FormatError(f"a snapshot of version {version}; this Sash reads version {VERSION}")
+    body = data[HEADER.size :]
+    if xxhash.xxh3_64_intdigest(body) != checksum:
+        raise FormatError("a damaged snapshot: its checksum does not match")
+    parts = codec.decode(body)
+    if not isinstance(parts, list) or len(parts) != n_parts:
+        raise FormatError(f"not this kind of snapshot: it has not {n_parts} parts")
+    return parts
 
 
 def _fill(built: Built, monoids: tuple[Monoid, ...], registers: Any, links: Any, pools: Any) -> State:
@@ -78,18 +96,6 @@ def _capacity(built: Built, registers: Any, pools: Any) -> int:
 def _require(claim: bool, found: str) -> None:
     if not claim:
         raise FormatError(f"a snapshot whose parts do not fit together: {found}")
-
-
-def _open(data: bytes) -> Any:
-    if len(data) < HEADER.size or data[:4] != MAGIC:
-        raise FormatError("not a snapshot: it does not begin with SASH")
-    _, version, checksum = HEADER.unpack(data[: HEADER.size])
-    if version != VERSION:
-        raise FormatError(f"a snapshot of version {version}; this Sash reads version {VERSION}")
-    body = data[HEADER.size :]
-    if xxhash.xxh3_64_intdigest(body) != checksum:
-        raise FormatError("a damaged snapshot: its checksum does not match")
-    return codec.decode(body)
 
 
 def _signature(built: Built, monoids: tuple[Monoid, ...]) -> list[Any]:

@@ -9,13 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import xxhash
 
 from sash.aggregators.fiba.layout import BLOCKS_END, N_BLOCKS, N_FIELDS, N_NODES, NODES_END, Tree
-from sash.algebra import codec
 from sash.algebra.monoid import ungraded
 from sash.engine.building import unnested
-from sash.engine.snapshot import HEADER, MAGIC, VERSION, _arrays, _dump, _load, _open
+from sash.engine.snapshot import _arrays, _dump, _load, seal, unseal
 from sash.engine.trees import Trees, new_tree
 from sash.errors import FormatError
 
@@ -28,16 +26,13 @@ def write(trees: Trees, tree: Tree) -> bytes:
     keys = _cut(tree.keys, n_places)
     links = _cut(tree.links, int(tree.at[NODES_END]) * N_FIELDS)
     children = _cut(tree.children, int(tree.at[BLOCKS_END]) * trees.kit.width)
-    body = codec.encode([
-        _signature(trees), [int(x) for x in tree.at], links, children,
-        keys if isinstance(keys, list) else list(_arrays(keys)), dumped,
-    ])  # fmt: skip
-    return HEADER.pack(MAGIC, VERSION, xxhash.xxh3_64_intdigest(body)) + body
+    plain_keys = keys if isinstance(keys, list) else list(_arrays(keys))
+    return seal([_signature(trees), [int(x) for x in tree.at], links, children, plain_keys, dumped])
 
 
 def read(trees: Trees, data: bytes) -> Tree:
     """Read a tree written by `write` for the same algorithm, keys and aggregates."""
-    signature, *parts = _open(data)
+    signature, *parts = unseal(data, n_parts=6)
     wanted = _signature(trees)
     if signature != wanted:
         raise FormatError(f"this snapshot is of {signature}, but the window is of {wanted}")

@@ -76,7 +76,7 @@ class Trees(NamedTuple):
 @lru_cache(maxsize=256)
 def build_trees(wanted: Wanted) -> Trees:
     """Make the operations of a kind of tree."""
-    jit: Any = compiled if wanted.is_compiled else interpreted
+    jit: Any = inlined if wanted.is_compiled else interpreted
     kinds: Any = (nullable if wanted.has_nulls else compiled_cells) if wanted.is_compiled else interpreted_cells
     cells = product([kinds(monoid) for monoid in wanted.monoids], jit)
     kit = Kit(cells, keys_of(wanted.key_kind if wanted.is_compiled else OBJECT, jit), jit, wanted.min_arity, wanted.algorithm == "fiba")
@@ -85,6 +85,13 @@ def build_trees(wanted: Wanted) -> Trees:
     if wanted.is_compiled:
         timed, lower = fiba.Timed(*(entry(operation) for operation in inner)), entry(lower)
     return Trees(CATALOGUE[wanted.algorithm], kit, inner, timed, lower, wanted)
+
+
+def inlined(function: Any) -> Any:
+    """Compile a function into whoever calls it: handing over a whole tree takes longer than most of what is done."""
+    dispatcher: Any = compiled(function)
+    dispatcher.targetoptions["forceinline"] = True
+    return dispatcher
 
 
 def new_tree(trees: Trees, n_nodes: int = SMALLEST, n_blocks: int = SMALLEST) -> Tree:

@@ -41,6 +41,8 @@ CASES = [
     case(moments.corr(), "f8", small, small, tolerance=1e-7),
     case(moments.trend(), "f8", small, small, tolerance=1e-7),
 ]
+NO_OPTIONAL_PAIR = pytest.mark.xfail(reason="machine code cannot yet answer a pair or null")
+COMPILED = [*CASES[:-1], pytest.param(*CASES[-1].values, id=CASES[-1].id, marks=NO_OPTIONAL_PAIR)]
 SPREADS = [moments.var(), moments.var(population=True), moments.std(), moments.std(population=True)]
 PAIRED = [moments.cov(), moments.cov(population=True), moments.corr(), moments.trend()]
 
@@ -61,7 +63,7 @@ def test_the_laws_hold_within_rounding(case, data, seed):
 
 
 @needs_machine_code
-@pytest.mark.parametrize("case", [each for each in CASES if each.values[0].aggregate.name != "trend"])
+@pytest.mark.parametrize("case", COMPILED)
 @given(data=st.data(), seed=seeds)
 def test_machine_code_answers_the_same_in_any_bracketing(case, data, seed):
     rows = data.draw(case.rows())

@@ -183,6 +183,7 @@ def test_of_the_two_zeros_the_first_wins(values, seed):
             assert math.copysign(1, answer(aggregate.bind(dtype), rows, seed)) == math.copysign(1, values[0])
 
 
+@needs_machine_code
 @pytest.mark.parametrize("dtype", ["f4", "i1", "u2", "i8", "u8", "?"])
 def test_extremes_and_ends_keep_the_type_of_their_values(dtype):
     for aggregate in (ordering.min(), ordering.max(), ordering.first(), ordering.last()):

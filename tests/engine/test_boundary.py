@@ -136,6 +136,26 @@ def test_windows_by_time_hold_the_rows_they_should(algorithm, gaps, window_of):
     window.close()
 
 
+@pytest.mark.parametrize("algorithm", BOTH)
+@pytest.mark.parametrize("by", ["count", "time"])
+def test_a_window_comes_back_from_its_bytes(algorithm, by):
+    events = [(time,) if by == "count" else (time // 3, time) for time in range(100)]
+    make = lambda: sash.aggregator(algorithm, sash.collect(), range=10, slide=3, by=by)  # noqa: E731
+    whole, first, second = make(), make(), make()
+    wanted = [due for event in events for due in whole.insert(*event)]
+    found = [due for event in events[:47] for due in first.insert(*event)]
+    second.restore(first.snapshot())
+    found += [due for event in events[47:] for due in second.insert(*event)]
+    assert found == wanted
+    other = sash.aggregator(algorithm, sash.collect(), range=9, slide=3, by=by)
+    with pytest.raises(sash.FormatError, match="is of"):
+        other.restore(first.snapshot())
+    with pytest.raises(sash.FormatError):
+        other.restore(b"SASH")
+    for window in (whole, first, second, other):
+        window.close()
+
+
 @given(range_=st.integers(2, 80), n=st.integers(1, 400))
 def test_pba_combines_at_most_three_times_a_row_on_the_thread_of_the_caller(range_, n):
     monoid, calls = counting_by_thread()

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from sash.aggregators.fiba.balancing import Balancing
-from sash.aggregators.fiba.layout import ARITY, BLOCK, NONE, PARENT, ROOT, Kit, Nodes, Tree
+from sash.aggregators.fiba.layout import ARITY, BLOCK, COUNT, LEFT_FINGER, NONE, PARENT, ROOT, Kit, Nodes, Tree
 from sash.aggregators.fiba.repairing import Repairing
 from sash.aggregators.fiba.searching import Searching
 from sash.algebra.monoid import Function
@@ -28,10 +28,11 @@ def evicting(kit: Kit, nodes: Nodes, search: Searching, balance: Balancing, repa
     repair, is_up, finish, settle = repairs.repair, repairs.is_up, repairs.finish, repairs.settle
     lower_root = _root_lowerer(kit, nodes, balance, repairs)
     refill = _refiller(kit, nodes, balance, repairs, lower_root)
-    evict_inner = _inner_evicter(kit, nodes, repairs, refill)
+    evict_inner, evict_oldest = _inner_evicter(kit, nodes, repairs, refill), _oldest_evicter(kit, nodes)
+    has_fingers, less, first = kit.has_fingers, kit.keys.less, nodes.first
 
     @jit
-    def evict(s: Tree, key: Any) -> bool:
+    def evict_anywhere(s: Tree, key: Any) -> bool:
         node, i, is_found = find(s, key)
         if not is_found:
             return False
@@ -47,7 +48,40 @@ def evicting(kit: Kit, nodes: Nodes, search: Searching, balance: Balancing, repa
         settle(s)
         return True
 
+    @jit
+    def evict(s: Tree, key: Any) -> bool:
+        if has_fingers:
+            node = s.at[LEFT_FINGER]
+            arity, oldest = get(s.links, node, ARITY), first(s, node)
+            if arity > min_arity and not less(oldest, key) and not less(key, oldest):
+                evict_oldest(s, node, arity)
+                return True
+        return bool(evict_anywhere(s, key))
+
     return Evicting(evict, refill, lower_root)
+
+
+def _oldest_evicter(kit: Kit, nodes: Nodes) -> Function:
+    width, get, put, shift, combine, transfer = kit.width, nodes.get, nodes.put, nodes.shift, kit.cells.combine, kit.cells.transfer
+
+    def evict_oldest(s: Tree, node: int, arity: int) -> None:
+        """Remove the oldest entry of a left finger that can spare it, or of a root that is a leaf.
+
+        What `close` and `repair` would do, without a call: they are handed the whole tree, which takes
+        longer than the work itself.
+        """
+        links, pool, aggregate, parent = s.links, s.pool, node * width, get(s.links, node, PARENT)
+        for place in range(aggregate + 2, aggregate + arity):
+            shift(s, place, place - 1)
+        transfer(pool, aggregate, pool, aggregate + 1)
+        for place in range(aggregate + 2, aggregate + arity - 1):
+            combine(pool, aggregate, aggregate, place)
+        if parent != NONE and parent != s.at[ROOT]:
+            combine(pool, aggregate, aggregate, parent * width)
+        put(links, node, ARITY, arity - 1)
+        put(links, node, COUNT, get(links, node, COUNT) - 1)
+
+    return kit.jit(evict_oldest)
 
 
 def _root_lowerer(kit: Kit, nodes: Nodes, balance: Balancing, repairs: Repairing) -> Function:
