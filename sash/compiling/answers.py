@@ -7,6 +7,7 @@ from typing import Any
 
 import numba
 import numpy as np
+from numba.extending import intrinsic
 from numba.np import numpy_support
 
 from sash.algebra.monoid import Function, Monoid
@@ -57,7 +58,17 @@ def lower_row(monoid: Monoid, state: Row) -> tuple[Function, Callable[[int], Any
 
 
 def _writer(answer: Any) -> Function:
-    """Write an answer of a Numba type: a number, a number or None, or a tuple of numbers."""
+    """Write an answer of a Numba type: a number, a tuple of numbers, or one of them or None."""
+    if isinstance(answer, numba.types.Optional):
+        write_present = _writer(answer.type)
+
+        def write_optional(results: Any, i: int, value: Any) -> None:
+            if value is None:
+                results[1][np.uintp(i)] = False
+            else:
+                write_present(results, i, _present(value))
+
+        return compiled(write_optional)
     if isinstance(answer, numba.types.BaseTuple):
         store = field_access(len(answer))[1]
 
@@ -65,15 +76,6 @@ def _writer(answer: Any) -> Function:
             store(results[0], i, value)
 
         return compiled(write_tuple)
-    if isinstance(answer, numba.types.Optional):
-
-        def write_optional(results: Any, i: int, value: Any) -> None:
-            if value is None:
-                results[1][np.uintp(i)] = False
-            else:
-                results[0][np.uintp(i)] = value
-
-        return compiled(write_optional)
 
     def write_number(results: Any, i: int, value: Any) -> None:
         results[0][np.uintp(i)] = value
@@ -81,16 +83,29 @@ def _writer(answer: Any) -> Function:
     return compiled(write_number)
 
 
+@intrinsic
+def _present(context: Any, value: Any) -> Any:
+    """The value inside an optional one that is not None; Numba cannot look into an optional tuple."""
+
+    def codegen(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return context.make_helper(builder, value, arguments[0]).data
+
+    return value.type(value), codegen
+
+
 def _result_columns(answer: Any) -> Callable[[int], Any]:
     """Columns for answers: `valid` is as long as they are only if an answer can be null."""
-    if isinstance(answer, numba.types.BaseTuple):
-        dtypes = [numpy_support.as_dtype(field) for field in answer]
-        return lambda n: (tuple(np.empty(n, dtype) for dtype in dtypes), np.ones(0, np.bool_))
-    if isinstance(answer, numba.types.Optional):
-        dtype = numpy_support.as_dtype(answer.type)
-        return lambda n: (np.empty(n, dtype), np.ones(n, np.bool_))
-    dtype = numpy_support.as_dtype(answer)
-    return lambda n: (np.empty(n, dtype), np.ones(0, np.bool_))
+    is_nullable = isinstance(answer, numba.types.Optional)
+    present = answer.type if is_nullable else answer
+
+    def valid(n: int) -> Any:
+        return np.ones(n if is_nullable else 0, np.bool_)
+
+    if isinstance(present, numba.types.BaseTuple):
+        dtypes = [numpy_support.as_dtype(field) for field in present]
+        return lambda n: (tuple(np.empty(n, dtype) for dtype in dtypes), valid(n))
+    dtype = numpy_support.as_dtype(present)
+    return lambda n: (np.empty(n, dtype), valid(n))
 
 
 def _same(partial: Any) -> Any:

@@ -26,6 +26,7 @@ import numba
 import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
+from numba.core.extending import _Intrinsic
 
 from sash._version import __version__
 
@@ -80,6 +81,8 @@ def _words(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield from _words(value.py_func, seen)
     elif isinstance(value, types.FunctionType):
         yield from _words_of_function(value, seen)
+    elif isinstance(value, _Intrinsic):
+        yield from _words(value._defn, seen)  # noqa: SLF001 - what it was made from
     elif isinstance(value, types.CodeType):
         yield from _words_of_code(value, seen)
     elif isinstance(value, (tuple, list, frozenset)):

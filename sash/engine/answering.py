@@ -15,18 +15,26 @@ def answers_of(results: Any, monoid: Monoid, *, masked: bool) -> Any:
     values, valid = results
     if isinstance(values, list):
         values, valid = _from_objects(values, monoid)
+    is_complete = valid is None or len(valid) == 0 or bool(valid.all())
+    if not is_complete:
+        _blank(values, ~valid)
     if monoid.finish is not None:
         values = monoid.finish(values)
     elif isinstance(values, tuple):
         values = _structured(values, monoid)
-    if valid is None or len(valid) == 0 or valid.all():
+    if is_complete:
         return np.ma.MaskedArray(values) if masked else values
     if not masked and values.dtype.kind == "f" and values.ndim == 1:
         values[~valid] = np.nan
         return values
-    values[~valid] = np.zeros(1, values.dtype)[0]  # so that what lies under the mask is always the same
     mask = np.broadcast_to(~valid.reshape(-1, *(1,) * (values.ndim - 1)), values.shape)
     return np.ma.MaskedArray(values, mask=mask.copy() if values.dtype.names is None else ~valid)
+
+
+def _blank(values: Any, absent: Any) -> None:
+    """Nothing was written where there is no answer; put zeros there, so that it is always the same."""
+    for column in values if isinstance(values, tuple) else (values,):
+        column[absent] = np.zeros(1, column.dtype)[0]
 
 
 def _structured(columns: tuple[Any, ...], monoid: Monoid) -> Any:

@@ -48,7 +48,7 @@ def _checked(array: Any, valid: Any, what: str) -> Column:
     if array.dtype.kind in "biuf":
         if array.dtype == np.longdouble:
             raise DataError(f"{what} has the type {array.dtype}; convert it to float64")
-        native = array.dtype.newbyteorder("=")
+        native = np.float32 if array.dtype == np.float16 else array.dtype.newbyteorder("=")  # Numba has no halves
         return Column(np.ascontiguousarray(array, native), None if valid is None else np.ascontiguousarray(valid))
     if array.dtype.kind in "OUSV":
         return Column(array.astype(object), valid)

@@ -162,6 +162,14 @@ def test_read_only_and_strided_input_work():
     assert sash.slide(values[::-1], sash.max(), rows=3)[5] == values[::-1][3]
 
 
+def test_several_answers_a_row_and_null_ones():
+    x, y = np.array([1.0, 2.0, 3.0, 3.0]), np.array([2.0, 4.0, 6.0, 7.0])
+    found = sash.slide((x, y), sash.trend(), rows=2)
+    assert found["slope"].tolist() == [None, 2.0, 2.0, None]
+    masked = np.ma.MaskedArray([5, 1, 9], [False, True, True])
+    assert sash.slide(masked, sash.range(), rows=1).tolist() == [0, None, None]
+
+
 def test_arrow_columns_with_and_without_nulls():
     pa = pytest.importorskip("pyarrow")
     found = sash.slide(pa.array([1, None, 3, None, None]), sash.sum(), rows=2)
