@@ -201,15 +201,6 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
         return enter(entered, total, at.chunk, cut)
 
     @jit
-    def step(columns: Any, at: Place, end: int, cut: Plan, room: Memory, prefixes: Any, entered: Any) -> Any:
-        """Four chunks if there are as many, else one, or what there is of it: (rows, chunks, entered)."""
-        is_rest = at.chunk == cut.n_chunks
-        if end - at.start >= LANES * cut.length and not is_rest:
-            return LANES * cut.length, LANES, four(columns, at, cut, room, prefixes, entered)
-        length = min(cut.rest if is_rest else cut.length, end - at.start)
-        return length, 1, one(columns, at, length, cut, room, prefixes, entered)
-
-    @jit
     def later_answers(columns: Any, begin: int, end: int, cut: Plan, room: Memory, results: Any) -> None:
         """The rows begin to end - 1, all of which have `rows` rows before them."""
         prefixes = results[0] if in_place else room.prefixes
@@ -219,8 +210,14 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
             if chunk == 0:
                 leave(cut, room.leaving, room.totals)
             at = Place(start, chunk, start if in_place else start - answered)
-            n_rows, n_chunks, entered = step(columns, at, end, cut, room, prefixes, entered)
-            start, chunk = start + n_rows, chunk + n_chunks
+            is_rest = chunk == cut.n_chunks
+            if end - start >= LANES * cut.length and not is_rest:
+                entered = four(columns, at, cut, room, prefixes, entered)
+                start, chunk = start + LANES * cut.length, chunk + LANES
+            else:
+                length = min(cut.rest if is_rest else cut.length, end - start)
+                entered = one(columns, at, length, cut, room, prefixes, entered)
+                start, chunk = start + length, chunk + 1
             if chunk > cut.n_chunks or (cut.rest == 0 and chunk >= cut.n_chunks):
                 chunk = 0
             next_up = cut.rest if chunk == cut.n_chunks else LANES * cut.length
