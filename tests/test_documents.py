@@ -89,12 +89,13 @@ def test_the_table_of_algorithms_is_the_catalogue():
 
 def table_of_algorithms():
     lines = [
-        "| name | algorithm | asks of combine | a round, amortised | a round, at worst | partials |",
-        "|---" * 6 + "|",
+        "| name | algorithm | order | asks of combine | a round, amortised | a round, at worst | partials |",
+        "|---" * 7 + "|",
     ]
     for card in sash.algorithms():
         title = f"{card.title}; windows of a fixed length" if card.fixed else card.title
-        lines.append(f"| `{card.name}` | {title} | {card.needs} | {card.amortised} | {card.worst} | {card.space} |")
+        costs = f"{card.amortised} | {card.worst} | {card.space}"
+        lines.append(f"| `{card.name}` | {title} | {card.order} | {card.needs} | {costs} |")
     return "\n".join(lines)
 
 

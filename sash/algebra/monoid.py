@@ -10,6 +10,7 @@ Laws (checked by `sash.check_laws`, relied upon everywhere)
     L4  x + y == y + x                         only if `commutative`
     L5  invert(x + y, x) == y                  only if `invert` is given: takes the older part away
     L6  x + y is x or y                        only if `selective`
+    L7  lift and lower always give the same    and a partial survives being stored in its state
 
 A *graded* monoid leaves the count of rows to whoever keeps the window: its functions take the
 counts as further arguments, combine(older, newer, n_older, n_newer) and lower(partial, n). Where a

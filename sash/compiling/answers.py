@@ -83,7 +83,7 @@ def _writer(answer: Any) -> Function:
     return compiled(write_number)
 
 
-@intrinsic
+@intrinsic  # type: ignore[untyped-decorator]
 def _present(context: Any, value: Any) -> Any:
     """The value inside an optional one that is not None; Numba cannot look into an optional tuple."""
 

@@ -31,7 +31,7 @@ from numba.core.extending import _Intrinsic
 from sash._version import __version__
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
-FOREIGN = ("numpy", "math", "numba", "builtins", "operator", "cmath")  # pinned by their version
+FOREIGN = ("numpy", "math", "numba", "llvmlite", "builtins", "operator", "cmath")  # pinned by their version
 
 
 class Undigestible(Exception):
@@ -86,10 +86,7 @@ def _words(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
     elif isinstance(value, types.CodeType):
         yield from _words_of_code(value, seen)
     elif isinstance(value, (tuple, list, frozenset)):
-        yield type(value).__name__.encode()
-        items = sorted(value, key=repr) if isinstance(value, frozenset) else value
-        for item in items:
-            yield from _words(item, seen)
+        yield from _words_of_items(value, seen)
     elif isinstance(value, np.ndarray) and not value.dtype.hasobject:
         yield f"{value.dtype.str}{value.shape}".encode() + value.tobytes()
     elif isinstance(value, (np.generic, np.dtype)):
@@ -100,6 +97,12 @@ def _words(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         yield _name(value)
     else:
         raise Undigestible(value)
+
+
+def _words_of_items(values: tuple[Any, ...] | list[Any] | frozenset[Any], seen: dict[int, int]) -> Iterator[bytes]:
+    yield type(values).__name__.encode()
+    for item in sorted(values, key=repr) if isinstance(values, frozenset) else values:
+        yield from _words(item, seen)
 
 
 def _words_of_code(code: types.CodeType, seen: dict[int, int]) -> Iterator[bytes]:

@@ -12,6 +12,7 @@ Inner functions are compiled into whoever calls them; only `entry` points are ke
 
 from __future__ import annotations
 
+import inspect
 import os
 import types
 from collections.abc import Callable
@@ -35,31 +36,52 @@ def is_enabled() -> bool:
 
 def compiled(function: Function) -> Function:
     """Make a function, and the plain functions it calls, callable from compiled code."""
+    return _compiled(function, frozenset())
+
+
+def _compiled(function: Function, callers: frozenset[Function]) -> Function:
     if isinstance(function, Dispatcher):
         return function
-    return numba.njit(**INNER)(_calling_compiled(function))  # type: ignore[no-any-return]
+    return numba.njit(**INNER)(_calling_compiled(function, callers))  # type: ignore[no-any-return]
 
 
-def _calling_compiled(function: Any) -> Any:
+def _calling_compiled(function: Any, callers: frozenset[Function] = frozenset()) -> Any:
     """The same function, with every plain function it closes over or names made compiled.
 
     Numba calls compiled functions only; nobody should have to decorate the helpers of a combine.
+    Functions that call one another in a circle stay plain, and Numba says what it makes of that.
     """
-    closed = function.__closure__ or ()
-    cells = tuple(types.CellType(_compiled_if_plain(cell.cell_contents)) for cell in closed)
-    named = {
-        name: compiled(function.__globals__[name])
-        for name in function.__code__.co_names
-        if _is_plain(function.__globals__.get(name)) and function.__globals__[name] is not function
-    }
-    space = {**function.__globals__, **named} if named else function.__globals__
+    if not isinstance(function, types.FunctionType):
+        return _wrapped(function)
+    callers = callers | {function}
+
+    def replaced(value: Any) -> Any:
+        return _compiled(value, callers) if _is_plain(value) and value not in callers else value
+
+    cells = tuple(types.CellType(replaced(cell.cell_contents)) for cell in function.__closure__ or ())
+    space = function.__globals__
+    named = {name: space[name] for name in function.__code__.co_names if _is_plain(space.get(name))}
+    if named:
+        space = {**space, **{name: replaced(value) for name, value in named.items()}}
     twin = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, cells)
     twin.__qualname__, twin.__module__ = function.__qualname__, function.__module__
     return twin
 
 
-def _compiled_if_plain(value: Any) -> Any:
-    return compiled(value) if _is_plain(value) else value
+def _wrapped(function: Any) -> Any:
+    """A function of Python's own, such as math.log, which Numba knows but cannot take for a kernel."""
+
+    def call_one(x: Any) -> Any:
+        return function(x)
+
+    def call_two(x: Any, y: Any) -> Any:
+        return function(x, y)
+
+    try:
+        n_parameters = len(inspect.signature(function).parameters)
+    except ValueError:  # math.log has none to show
+        n_parameters = 1
+    return call_two if n_parameters == 2 else call_one
 
 
 def _is_plain(value: Any) -> bool:

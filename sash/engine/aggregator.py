@@ -16,6 +16,8 @@ from sash.engine.building import build
 from sash.engine.flat_fat import FlatFat
 from sash.engine.in_order import InOrderAggregator
 from sash.engine.reactive import ReactiveAggregator
+from sash.engine.timed import timed_aggregator
+from sash.engine.trees import TREES
 from sash.errors import DeclarationError, UnsupportedError
 
 
@@ -34,6 +36,8 @@ def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: b
     >>> window.query()
     2
     """
+    if algorithm in TREES:
+        return timed_aggregator(algorithm, bind(aggregate, dtype, compiled=compiled), **options)
     found, bound = find(algorithm), bind(aggregate, dtype, compiled=compiled)
     if found.card.fixed:
         return _sliding_by_itself(found, bound, options)

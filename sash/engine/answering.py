@@ -54,10 +54,12 @@ def _from_objects(values: list[Any], monoid: Monoid) -> tuple[Any, Any]:
         filler = present[0]
         columns = zip(*(filler if value is None else value for value in values), strict=True)
         return tuple(np.array(column) for column in columns), valid
-    if not present or not monoid.is_compilable:
+    if not monoid.is_compilable:
         objects = np.empty(len(values), object)
         objects[:] = values
         return objects, np.ones(0, np.bool_)
+    if not present:
+        return np.zeros(len(values)), valid
     keeps_type = isinstance(monoid.state, Scalar) and monoid.lower is None
     filled = [present[0] if value is None else value for value in values]
     return np.array(filled, monoid.state.dtype if keeps_type else None), valid  # type: ignore[union-attr]

@@ -5,39 +5,62 @@ The control path: it reads columns, chooses an algorithm, allocates, and calls o
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
 from sash.aggregators import boundary_scan, find
 from sash.aggregators.contract import Algorithm, Fifo
-from sash.algebra.aggregate import Aggregate
 from sash.algebra.monoid import Function, Monoid
 from sash.algebra.state import Scalar
 from sash.compiling.cells import Cells, Values
 from sash.compiling.compiled_cells import compiled_cells, values
-from sash.compiling.jit import compiled, entry, interpreted, is_enabled
+from sash.compiling.jit import compiled, entry, interpreted
 from sash.engine import columns as reading
 from sash.engine import parallel
 from sash.engine.answering import answers_of
-from sash.engine.binding import as_aggregate
-from sash.engine.building import (
-    Built,
-    interpreted_product,
-    nested,
-    new_state,
-    nullable,
-    product,
-    require_algebra,
-    unnested,
-)  # fmt: skip
+from sash.engine.building import Built, interpreted_product, new_state, nullable, product, require_algebra
 from sash.engine.choosing import Question, choose, fits_registers
+from sash.engine.coarse import in_time_order, rows_grid, slide_coarsely, times_grid
+from sash.engine.disordered import Disorder, slide_disordered
 from sash.engine.driving import frames_driver, rows_driver
 from sash.engine.parallel import each_part, parts
+from sash.engine.sharing import is_several
+from sash.engine.tasks import Kind, Task, answers_for, as_asked, columns_for, kind_of, narrowed, nothing, tasks_of
 from sash.errors import DeclarationError, UnsupportedError
 from sash.windows.frames import Frames, time_frames
+
+
+class Further(TypedDict, total=False):
+    """The less common arguments of `slide`."""
+
+    every: Any
+    ordered: bool
+    as_of: str
+    keys: Any
+
+
+class Manner(NamedTuple):
+    """The same, with what is meant if nothing is said."""
+
+    every: Any = None
+    ordered: bool = True
+    as_of: str | None = None
+    keys: Any = None
+
+
+class Window(NamedTuple):
+    """Which windows are asked for."""
+
+    n: int
+    rows: int | None
+    times: Any
+    span: Any
+    closed: str | None
+    ties: str
+    algorithm: str | None
+    manner: Manner
 
 
 def slide(
@@ -47,9 +70,10 @@ def slide(
     rows: int | None = None,
     times: Any = None,
     span: Any = None,
-    closed: str = "both",
+    closed: str | None = None,
     ties: str = "peers",
     algorithm: str | None = None,
+    **further: Unpack[Further],
 ) -> Any:
     """Aggregate a window at every row: the last `rows` rows, or those within `span` of its time.
 
@@ -58,18 +82,85 @@ def slide(
     come as a dict). Windows at the start hold the rows there are. Null answers are NaN among floats
     unless the input has a mask; then, and among other types, the answers are a masked array.
 
+    `closed` says which ends of a window belong to it: "both", "right", "left" or "none". `span` may be a list;
+    the answers are then a list, one for each span.
+
+    `ordered=False` takes rows as they arrived, in any order of time, and answers each as of its arrival:
+    `as_of="newest"` ends its window at the newest time seen by then, `as_of="row"` at its own time. `keys`
+    is a column that says whose each row is; every key has windows of its own.
+
+    `every=s` answers once in s rows: those whose number, counted from 1, leaves the same remainder by s
+    as `rows` does. With times, it answers the windows [k s, k s + span) that hold a row, for all whole
+    k (so `closed` is "left" unless said), and gives two columns: where they end, and the answers.
+
     >>> import numpy as np, sash
     >>> sash.slide(np.array([3.0, 1.0, 2.0, 5.0]), sash.max(), rows=2)
     array([3., 3., 2., 5.])
+    >>> sash.slide([1, 2, 4], sash.sum(), times=[10, 30, 15], span=20, ordered=False, as_of="row")
+    array([1, 3, 5])
     """
-    n = reading.length_of(given)
-    extent = _extent(n, rows, times, span, closed=closed, ties=ties)
-    aggregates = _several(aggregate)
-    tasks = [_task(given, each) for each in aggregates]
-    outcomes = _run(tasks, extent, algorithm) if n else [_nothing(task) for task in tasks]
-    if isinstance(aggregate, Mapping):
-        return dict(zip(aggregate, outcomes, strict=True))
-    return list(outcomes) if isinstance(aggregate, (list, tuple)) else outcomes[0]
+    manner = Manner(**further)
+    window = Window(reading.length_of(given), rows, times, span, closed, ties, algorithm, manner)
+    _require_window(window)
+    tasks, spans = tasks_of(given, aggregate), list(span) if is_several(span) else [span]
+    if manner.every is not None:
+        answers = [_on_grid(tasks, window._replace(span=each), aggregate) for each in spans]
+    elif not manner.ordered:
+        answers = [as_asked(aggregate, each) for each in _as_arrived(tasks, window)]
+    else:
+        # A queue for each span: one tree with a range query for each takes 3 to 6 times as long.
+        answers = [as_asked(aggregate, _at_rows(tasks, window._replace(span=each))) for each in spans]
+    return answers if is_several(span) else answers[0]
+
+
+def _require_window(window: Window) -> None:
+    n, rows, times, span, manner = window.n, window.rows, window.times, window.span, window.manner
+    if rows is not None:
+        if times is not None or span is not None:
+            raise DeclarationError("give either rows, or times and span, not both")
+        if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1:
+            raise DeclarationError(f"rows must be a positive integer, got {rows!r}")
+    if not manner.ordered and (times is None or span is None):
+        raise DeclarationError("ordered=False needs times=... and span=...: rows alone have no other order")
+    if rows is None and (times is None or span is None):
+        raise DeclarationError("a window needs a length: rows=100, or times=... with span=...")
+    if times is not None and len(times) != n:
+        raise DeclarationError(f"there are {n} values but {len(times)} times")
+    if (manner.keys is not None or manner.as_of is not None) and (manner.ordered or manner.every is not None):
+        raise UnsupportedError("keys= and as_of= go with ordered=False, which takes rows in order too, without every=")
+
+
+def _on_grid(tasks: list[Task], window: Window, aggregate: Any) -> Any:
+    """Answers once in a while, and, by time, where the windows end."""
+    n, rows, times, manner = window.n, window.rows, window.times, window.manner
+    if rows is not None:
+        grid = rows_grid(n, rows, manner.every)
+    else:
+        if not manner.ordered:
+            tasks, times = in_time_order(tasks, times)
+        grid = times_grid(times, window.span, manner.every, window.closed or "left")
+    outcomes = slide_coarsely(tasks, n, grid, window.algorithm) if n else [nothing(task) for task in tasks]
+    answers = as_asked(aggregate, outcomes)
+    return answers if rows is not None else (grid.ends, answers)
+
+
+def _as_arrived(tasks: list[Task], window: Window) -> list[list[Any]]:
+    """Answers for rows in any order of time, for each span."""
+    manner = window.manner
+    disorder = Disorder(
+        window.times, window.span, window.closed or "both", window.ties, manner.as_of or "newest", manner.keys,
+        window.algorithm,
+    )  # fmt: skip
+    return slide_disordered(tasks, disorder)
+
+
+def _at_rows(tasks: list[Task], window: Window) -> list[Any]:
+    """Answers at every row, rows being in order."""
+    closed, ties = window.closed or "both", window.ties
+    by_rows = window.rows is not None
+    frames = None if by_rows else time_frames(window.times, window.span, closed=closed, ties=ties)
+    extent = Extent(window.n, int(window.rows) if window.rows is not None else None, frames)
+    return _run(tasks, extent, window.algorithm) if window.n else [nothing(task) for task in tasks]
 
 
 class Extent(NamedTuple):
@@ -92,85 +183,19 @@ class Extent(NamedTuple):
         return self.frames is not None and bool((self.frames.ends <= self.frames.starts).any())
 
 
-class Task(NamedTuple):
-    """One aggregate with its columns."""
-
-    aggregate: Aggregate
-    monoid: Monoid
-    columns: tuple[Any, ...]
-    valid: Any  # None: no nulls
-    is_masked: bool  # the input has a mask, so the answers get one
-
-    @property
-    def is_compilable(self) -> bool:
-        """Whether machine code can be made for it."""
-        return self.monoid.is_compilable and all(column.dtype.kind in "biuf" for column in self.columns)
-
-
-def _extent(n: int, rows: int | None, times: Any, span: Any, **bounds: str) -> Extent:
-    if rows is not None:
-        if times is not None or span is not None:
-            raise DeclarationError("give either rows, or times and span, not both")
-        if isinstance(rows, bool) or not isinstance(rows, (int, np.integer)) or rows < 1:
-            raise DeclarationError(f"rows must be a positive integer, got {rows!r}")
-        return Extent(n, int(rows), None)
-    if times is None or span is None:
-        raise DeclarationError("a window needs a length: rows=100, or times=... with span=...")
-    if len(times) != n:
-        raise DeclarationError(f"there are {n} values but {len(times)} times")
-    return Extent(n, None, time_frames(times, span, **bounds))
-
-
-def _several(aggregate: Any) -> list[Aggregate]:
-    if isinstance(aggregate, Mapping):
-        given: Sequence[Any] = list(aggregate.values())
-    else:
-        given = aggregate if isinstance(aggregate, (list, tuple)) else [aggregate]
-    if not given:
-        raise DeclarationError("no aggregate given")
-    return [as_aggregate(each) for each in given]
-
-
-def _task(given: Any, aggregate: Aggregate) -> Task:
-    inputs = reading.choose_columns(given, aggregate)
-    condition = reading.condition_of(given, aggregate)
-    valid = reading.joint_validity(inputs, condition)
-    dtypes = [column.values.dtype if column.is_number else None for column in inputs]
-    is_masked = any(column.valid is not None for column in inputs)
-    return Task(aggregate, aggregate.bind(*dtypes), tuple(c.values for c in inputs), valid, is_masked)
-
-
-def _narrowed(task: Task, longest: int) -> Task:
-    """Use the narrow form of an integer sum where no window can overflow it."""
-    if task.monoid.narrow is None or not task.columns[0].size:
-        return task
-    column = task.columns[0]
-    if longest * max(abs(int(column.min())), abs(int(column.max()))) >= 2**63:
-        return task
-    return task._replace(monoid=task.monoid.narrow)
-
-
-def _nothing(task: Task) -> Any:
-    """Answers for no rows."""
-    if not (task.is_compilable and is_enabled()):
-        return np.empty(0, object if not task.is_compilable else np.float64)
-    return answers_of(nullable(task.monoid).results(0), task.monoid, masked=task.is_masked)
-
-
 def _run(tasks: list[Task], extent: Extent, algorithm: str | None) -> list[Any]:
-    tasks = [_narrowed(task, extent.longest) for task in tasks]
-    is_compiled = is_enabled() and all(task.is_compilable for task in tasks)
-    has_nulls = extent.may_be_empty or any(task.valid is not None for task in tasks)
-    monoids = [task.monoid for task in tasks]
-    name = algorithm or choose(Question(monoids, extent.rows, has_nulls, is_compiled)).algorithm
+    tasks = [narrowed(task, extent.longest) for task in tasks]
+    kind = kind_of(tasks, may_be_empty=extent.may_be_empty)
+    question = Question(kind.monoids, extent.rows, kind.has_nulls, kind.is_compiled)
+    name = algorithm or choose(question).algorithm
     found = find(name)
     if found.card.fixed and extent.rows is not None:
         in_parallel = name == "pba" and extent.rows >= parallel.SHORTEST
-        if is_compiled and not has_nulls and all(fits_registers(task.monoid) for task in tasks):
+        if kind.is_compiled and not kind.has_nulls and all(fits_registers(task.monoid) for task in tasks):
             scan = _scanned_in_parallel if in_parallel else _scanned
             return [scan(task, extent.n, extent.rows) for task in tasks]
         found = find("two_stacks_lite")  # the same windows, for what a scan cannot hold in registers
-    return _driven(tasks, extent, found, is_compiled, has_nulls)
+    return _driven(tasks, extent, found, kind)
 
 
 def _scanned(task: Task, n: int, rows: int) -> Any:
@@ -199,56 +224,35 @@ def _scanner(monoid: Monoid) -> tuple[Values, Function]:
     )
 
 
-def _driven(tasks: list[Task], extent: Extent, algorithm: Algorithm, is_compiled: bool, has_nulls: bool) -> list[Any]:
+def _driven(tasks: list[Task], extent: Extent, algorithm: Algorithm, kind: Kind) -> list[Any]:
     """All aggregates together, through one structure."""
     if algorithm.card.fixed:
         raise UnsupportedError(
             f"{algorithm.card.name} slides windows of a fixed number of rows; use two_stacks_lite for times"
         )
-    cells, driver = _driver(
-        algorithm, tuple(task.monoid for task in tasks), extent.rows is not None, is_compiled, has_nulls
-    )
+    cells, driver = _driver(algorithm, kind, extent.rows is not None)
     capacity = 1 << max(3, (extent.longest + 1).bit_length())
-    built = Built(algorithm, cells, Fifo(*(None,) * 4), is_compiled)  # type: ignore[arg-type]
-    state = new_state(built, capacity)
-    results = cells.results(extent.n)
-    columns = nested([_column(task, extent.n, is_compiled, has_nulls) for task in tasks])
+    built = Built(algorithm, cells, Fifo(*(None,) * 4), kind.is_compiled)  # type: ignore[arg-type]
+    state, results = new_state(built, capacity), cells.results(extent.n)
+    columns = columns_for(tasks, extent.n, kind)
     if extent.frames is None:
         driver(state, columns, extent.n, extent.rows, results)
     else:
-        frames = extent.frames if is_compiled else Frames(extent.frames.starts.tolist(), extent.frames.ends.tolist())
+        starts, ends = extent.frames
+        frames = extent.frames if kind.is_compiled else Frames(starts.tolist(), ends.tolist())
         driver(state, columns, frames, built.empty_cell(capacity), results)
-    flat = unnested(results, len(tasks))
-    return [answers_of(each, task.monoid, masked=task.is_masked) for each, task in zip(flat, tasks, strict=True)]
+    return answers_for(tasks, results)
 
 
 @lru_cache(maxsize=256)
-def _driver(
-    algorithm: Algorithm, monoids: tuple[Monoid, ...], by_rows: bool, is_compiled: bool, has_nulls: bool
-) -> tuple[Cells, Function]:
-    options = require_algebra(algorithm, monoids, inexact=False)
-    if is_compiled:
-        kind = nullable if has_nulls else compiled_cells
-        cells = product([kind(monoid) for monoid in monoids], compiled)
+def _driver(algorithm: Algorithm, kind: Kind, by_rows: bool) -> tuple[Cells, Function]:
+    options = require_algebra(algorithm, kind.monoids, inexact=False)
+    if kind.is_compiled:
+        make_cells = nullable if kind.has_nulls else compiled_cells
+        cells = product([make_cells(monoid) for monoid in kind.monoids], compiled)
         fifo = algorithm.build(cells, compiled, **options)
     else:
-        cells = interpreted_product(algorithm, monoids, options)
+        cells = interpreted_product(algorithm, kind.monoids, options)
         fifo = algorithm.build(cells, interpreted, **options)
     make = rows_driver if by_rows else frames_driver
-    return cells, make(fifo, cells, entry if is_compiled else interpreted)
-
-
-def _column(task: Task, n: int, is_compiled: bool, has_nulls: bool) -> Any:
-    """The columns of one aggregate, as its cells want them."""
-    if not is_compiled:
-        return tuple(_with_none(column, task.valid) for column in task.columns)
-    if not has_nulls:
-        return task.columns
-    return np.ones(n, np.bool_) if task.valid is None else task.valid, task.columns
-
-
-def _with_none(column: Any, valid: Any) -> list[Any]:
-    plain: list[Any] = column.tolist()
-    if valid is None:
-        return plain
-    return [value if present else None for value, present in zip(plain, valid.tolist(), strict=True)]
+    return cells, make(fifo, cells, entry if kind.is_compiled else interpreted)

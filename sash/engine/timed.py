@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from sash.aggregators.fiba.invariants import Check
-from sash.aggregators.fiba.keys import FLOAT, INTEGER, OBJECT, PAIR
+from sash.aggregators.fiba.keys import FLOAT, INTEGER, OBJECT, PAIR, key_at
 from sash.algebra.monoid import Monoid
 from sash.engine import tree_snapshot
 from sash.engine.binding import Bound
@@ -56,23 +57,19 @@ class TimedAggregator:
     def __iter__(self) -> Iterator[tuple[Any, Any]]:
         """Give each time in order, with the answer of what was inserted at it."""
         for key, place in self._opened().entries():
-            yield _plain(key), self._answer(place)
+            yield key, self._answer(place)
 
     @property
     def oldest(self) -> Any:
         """The oldest time, None if there is none."""
-        for key, _ in self._opened().entries():
-            return _plain(key)
-        return None
+        return next((key for key, _ in self._opened().entries()), None)
 
     @property
     def youngest(self) -> Any:
         """The youngest time, None if there is none."""
         opened = self._opened()
-        node, key = opened.end(), None
-        for place in opened.places(node):
-            key = self._trees.keys.load(self._tree.keys, place)
-        return _plain(key)
+        places = opened.places(opened.end())
+        return key_at(self._tree.keys, places[-1]) if places else None
 
     def insert(self, time: Any, *values: Any) -> None:
         """Insert one row; one that has the time of another is combined with it, as the newer one."""
@@ -144,10 +141,11 @@ class TimedAggregator:
 
     def _sorted_keys(self, times: Iterable[Any]) -> tuple[Any, int]:
         kind = self._trees.wanted.key_kind
-        if self._bound.is_compiled and kind in (INTEGER, FLOAT) and isinstance(times, np.ndarray):
-            return _sorted_array(times, kind), len(times)
+        if kind in (INTEGER, FLOAT) and isinstance(times, np.ndarray):
+            array = _sorted_array(times, kind)
+            return array if self._bound.is_compiled else array.tolist(), len(array)
         keys = [self._checked(time) for time in times]
-        for i, (older, newer) in enumerate(zip(keys, keys[1:], strict=False)):
+        for i, (older, newer) in enumerate(pairwise(keys)):
             if newer < older:
                 raise _unsorted(i + 1, newer, older)
         if not self._bound.is_compiled:
@@ -185,7 +183,8 @@ def timed_aggregator(
     return TimedAggregator(build_trees(Wanted(algorithm, bound.monoids, bound.is_compiled, kind, min_arity)), bound)
 
 
-def _any_key(time: Any) -> Any:
+def any_key(time: Any) -> Any:
+    """Check that a row has a time: not None, and neither NaN nor a tuple with either."""
     for part in time if isinstance(time, tuple) else (time,):
         if part is None or part != part:  # noqa: PLR0124 - NaN
             raise DataError(f"a row without a time: {time!r}; every row needs one")
@@ -205,7 +204,7 @@ def _integer_key(time: Any) -> int:
 def _float_key(time: Any) -> float:
     if time is None:
         raise DataError(f"a row without a time: {time!r}; every row needs one")
-    return float(_any_key(float(time)))
+    return float(any_key(float(time)))
 
 
 def _pair_key(time: Any) -> tuple[int, int]:
@@ -215,7 +214,7 @@ def _pair_key(time: Any) -> tuple[int, int]:
 
 
 CHECKS: dict[str, Callable[[Any], Any]] = {
-    OBJECT: _any_key, INTEGER: _integer_key, FLOAT: _float_key, PAIR: _pair_key,
+    OBJECT: any_key, INTEGER: _integer_key, FLOAT: _float_key, PAIR: _pair_key,
 }  # fmt: skip
 
 
@@ -230,13 +229,13 @@ def _sorted_array(times: np.ndarray[Any, Any], kind: str) -> Any:
     falls = keys[1:] < keys[:-1]
     if falls.any():
         i = int(falls.argmax()) + 1
-        raise _unsorted(i, keys[i], keys[i - 1])
+        raise _unsorted(i, keys[i].item(), keys[i - 1].item())
     return keys
 
 
 def _unsorted(i: int, newer: Any, older: Any) -> DataError:
     return DataError(
-        f"bulk_insert takes rows in order of time, but row {i} has {_plain(newer)!r} after {_plain(older)!r}. "
+        f"bulk_insert takes rows in order of time, but row {i} has {newer!r} after {older!r}. "
         "Sort them, or insert them one by one"
     )
 
@@ -251,9 +250,3 @@ def _row_columns(monoid: Monoid, rows: Sequence[tuple[Any, ...]], dtype: Any) ->
     valid = np.array([all(value is not None for value in row) for row in wanted], np.bool_)
     columns = ([0 if row[k] is None else row[k] for row in wanted] for k in range(monoid.n_inputs))
     return valid, tuple(np.array(column, dtype) for column in columns)
-
-
-def _plain(key: Any) -> Any:
-    if isinstance(key, tuple):
-        return tuple(map(_plain, key))
-    return key.item() if isinstance(key, np.generic) and not isinstance(key, (np.datetime64, np.timedelta64)) else key

@@ -5,6 +5,7 @@ They end where room does and say at which row; whoever calls them makes room and
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sash.aggregators.fiba.layout import Tree
@@ -21,6 +22,7 @@ class Leaving(NamedTuple):
     columns: Any
 
 
+@lru_cache(maxsize=64)
 def rounds_driver(trees: Trees) -> Function:
     """Make drive(tree, leaving, begin, end, results) -> row: evict, insert and query, row by row."""
     insert, evict, query, lower = trees.inner.insert, trees.inner.evict, trees.inner.query, trees.cells.lower

@@ -10,12 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from sash.aggregators.fiba.layout import BLOCKS_END, N_BLOCKS, N_FIELDS, N_NODES, NODES_END, Tree
+from sash.aggregators.fiba.layout import (
+    ARITY, BLOCK, BLOCKS_END, FREE_BLOCK, FREE_INNER, FREE_LEAF, LEFT_FINGER, N_BLOCKS, N_FIELDS, N_NODES,
+    N_REGISTERS, NODES_END, PARENT, RIGHT_FINGER, ROOT, Tree,
+)  # fmt: skip
 from sash.algebra.monoid import ungraded
 from sash.engine.building import unnested
 from sash.engine.snapshot import _arrays, _dump, _load, seal, unseal
 from sash.engine.trees import Trees, new_tree
 from sash.errors import FormatError
+
+NODE_REGISTERS = (ROOT, LEFT_FINGER, RIGHT_FINGER, FREE_LEAF, FREE_INNER)
 
 
 def write(trees: Trees, tree: Tree) -> bytes:
@@ -32,24 +37,49 @@ def write(trees: Trees, tree: Tree) -> bytes:
 
 def read(trees: Trees, data: bytes) -> Tree:
     """Read a tree written by `write` for the same algorithm, keys and aggregates."""
-    signature, *parts = unseal(data, n_parts=6)
+    signature, registers, *rest = unseal(data, n_parts=6)
     wanted = _signature(trees)
     if signature != wanted:
         raise FormatError(f"this snapshot is of {signature}, but the window is of {wanted}")
-    registers, links, children, keys, pools = parts
-    tree = new_tree(trees, registers[NODES_END], registers[BLOCKS_END])
+    try:
+        return _filled(trees, registers, *rest)
+    except FormatError:
+        raise
+    except Exception as error:  # whatever a codec makes of bytes that are none of its own
+        raise FormatError(f"a snapshot whose parts do not fit together: {error!r}") from error
+
+
+def _filled(trees: Trees, registers: Any, links: Any, children: Any, keys: Any, pools: Any) -> Tree:
+    """Fill a new tree; every number in it is checked, for kernels trust them."""
+    n_nodes, n_blocks, width = registers[NODES_END], registers[BLOCKS_END], trees.kit.width
+    _require(len(registers) == N_REGISTERS and all(isinstance(x, int) for x in registers), "it has other registers")
+    _require(len(links) == n_nodes * N_FIELDS and len(children) == n_blocks * width, "it has other nodes")
+    rows = np.asarray(links).reshape(n_nodes, N_FIELDS)
+    for numbers, end in (
+        (rows[:, PARENT], n_nodes), (rows[:, ARITY], width), (rows[:, BLOCK], n_blocks),
+        (np.asarray(children), n_nodes),
+        (np.asarray([registers[register] for register in NODE_REGISTERS]), n_nodes),
+        (np.asarray([registers[FREE_BLOCK]]), n_blocks),
+    ):  # fmt: skip
+        _require(bool(((numbers >= 0) & (numbers < end)).all()), "it names nodes that it has not")
+    tree = new_tree(trees, n_nodes, n_blocks)
     tree.at[:] = registers
-    tree.at[N_NODES], tree.at[N_BLOCKS] = registers[NODES_END], registers[BLOCKS_END]
-    tree.links[:] = links
-    tree.children[:] = children
-    if isinstance(tree.keys, list):
-        tree.keys[:] = keys
-    else:
-        for array, values in zip(_arrays(tree.keys), keys, strict=True):
-            np.copyto(array, values)
+    tree.at[N_NODES], tree.at[N_BLOCKS] = n_nodes, n_blocks
+    tree.links[:], tree.children[:] = links, children
+    for part, values in (
+        [(tree.keys, keys)] if isinstance(tree.keys, list) else zip(_arrays(tree.keys), keys, strict=True)
+    ):
+        _require(len(part) == len(values), "it has other keys")
+        part[:] = values
     for pool, dumped, monoid in zip(unnested(tree.pool, len(pools)), pools, trees.wanted.monoids, strict=True):
+        _require(all(len(part) == n_nodes * width for part in dumped), "it has other cells")
         _load(pool, dumped, monoid)
     return tree
+
+
+def _require(claim: bool, found: str) -> None:
+    if not claim:
+        raise FormatError(f"a snapshot whose parts do not fit together: {found}")
 
 
 def _cut(part: Any, n: int) -> Any:

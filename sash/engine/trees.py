@@ -36,7 +36,7 @@ from sash.compiling.jit import compiled, entry, interpreted
 from sash.engine.building import nullable, product
 
 BUILDERS = {"fiba": fiba.build, "btree": btree.build}
-CATALOGUE = {"fiba": fiba.ALGORITHM, "btree": btree.ALGORITHM}
+TREES = {"fiba": fiba.ALGORITHM, "btree": btree.ALGORITHM}
 SMALLEST = 8  # nodes of an empty tree, the one that is none included
 LARGE = 2**12  # nodes, from which on pools grow by a quarter and not to the double
 
@@ -79,12 +79,13 @@ def build_trees(wanted: Wanted) -> Trees:
     jit: Any = inlined if wanted.is_compiled else interpreted
     kinds: Any = (nullable if wanted.has_nulls else compiled_cells) if wanted.is_compiled else interpreted_cells
     cells = product([kinds(monoid) for monoid in wanted.monoids], jit)
-    kit = Kit(cells, keys_of(wanted.key_kind if wanted.is_compiled else OBJECT, jit), jit, wanted.min_arity, wanted.algorithm == "fiba")
-    inner = BUILDERS[wanted.algorithm](cells, kit.keys, jit, min_arity=wanted.min_arity)
+    keys = keys_of(wanted.key_kind if wanted.is_compiled else OBJECT, jit)
+    kit = Kit(cells, keys, jit, wanted.min_arity, wanted.algorithm == "fiba")
+    inner = BUILDERS[wanted.algorithm](cells, keys, jit, min_arity=wanted.min_arity)
     timed, lower = inner, cells.lower
     if wanted.is_compiled:
         timed, lower = fiba.Timed(*(entry(operation) for operation in inner)), entry(lower)
-    return Trees(CATALOGUE[wanted.algorithm], kit, inner, timed, lower, wanted)
+    return Trees(TREES[wanted.algorithm], kit, inner, timed, lower, wanted)
 
 
 def inlined(function: Any) -> Any:

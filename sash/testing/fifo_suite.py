@@ -127,14 +127,12 @@ def _bulk_insert(machine: FifoMachine, rows: list[Row]) -> None:
 def _rules(aggregate: Any, values: st.SearchStrategy[Any] | None) -> dict[str, Any]:
     """The rules that need rows; their strategies are made once, which is most of what a draw costs."""
     rows, any_rows = strategies.rows(aggregate, values), strategies.rows_or_nulls(aggregate, values)
-    rules = {
+    nulls = strategies.null_rows(aggregate, values)
+    return {
         "insert": rule(row=rows)(_named(_insert, "insert")),
+        "insert_null": rule(row=nulls)(_named(_insert, "insert_null")),
         "bulk_insert": rule(rows=st.lists(any_rows, max_size=MOST_AT_ONCE))(_named(_bulk_insert, "bulk_insert")),
     }
-    if as_aggregate(aggregate).n_inputs > 0:
-        nulls = strategies.null_rows(aggregate, values)
-        rules["insert_null"] = rule(row=nulls)(_named(_insert, "insert_null"))
-    return rules
 
 
 def _named(function: Any, name: str) -> Any:
@@ -157,8 +155,8 @@ class _Truth:
         return len(self.partials) - self.n_evicted
 
     def append(self, row: Row) -> None:
-        is_null = any(value is None for value in row)
-        self.partials.append(None if is_null else self._written(self._monoid.lift, *row))
+        values = row[: self._monoid.n_inputs]
+        self.partials.append(None if None in values else self._written(self._monoid.lift, *values))
 
     def answer(self) -> Any:
         held = [partial for partial in self.partials[self.n_evicted :] if partial is not None]
@@ -199,22 +197,20 @@ def fifo_machine(
     aggregate: Any,
     compiled: bool = False,
     *,
-    dtype: Any = None,
+    dtype: Any = "i8",
     values: st.SearchStrategy[Any] | None = None,
     **options: Any,
 ) -> type[FifoMachine]:
     """Make the machine that tests an algorithm on an aggregate.
 
     `values` draws the inputs; small whole numbers unless said. They must be values on which the
-    aggregate is exact, since answers are compared bit for bit.
+    aggregate is exact, since answers are compared bit for bit. Compiled, columns are of `dtype`.
     """
-    if compiled and dtype is None:
-        dtype = "i8"
     form = "compiled" if compiled else "interpreted"
     parts = {
         "algorithm": algorithm,
         "aggregate": aggregate,
-        "options": {"dtype": dtype, "compiled": compiled, **options},
+        "options": {"dtype": dtype if compiled else None, "compiled": compiled, **options},
         **_rules(aggregate, values),
     }
     return type(f"{algorithm}_{as_aggregate(aggregate).name}_{form}", (FifoMachine,), parts)
@@ -223,22 +219,27 @@ def fifo_machine(
 def run_conformance(
     algorithm: str, aggregate: Any, compiled: bool = False, *, profile: settings | None = None, **options: Any
 ) -> None:
-    """Require that an algorithm is right for an aggregate, or refuses it with the right message."""
-    wanted = refusal(find(algorithm).card, _monoid(aggregate, None), compiled=compiled)
+    """Require that an algorithm is right for an aggregate, or refuses it with the right message.
+
+    `options` are those of `fifo_machine`.
+    """
+    machine = fifo_machine(algorithm, aggregate, compiled, **options)
+    monoid = _monoid(aggregate, machine.options["dtype"])
+    wanted = refusal(find(algorithm).card, monoid, compiled=compiled)
     if wanted is None:
-        run_state_machine_as_test(fifo_machine(algorithm, aggregate, compiled, **options), settings=profile)
+        run_state_machine_as_test(machine, settings=profile)
         return
-    said = _refusal_said(algorithm, aggregate, compiled)
+    said = _refusal_said(machine)
     missing = [words for words in wanted if words not in said]
     assert not missing, f"the refusal of {algorithm} does not say {missing}: {said!r}"
 
 
-def _refusal_said(algorithm: str, aggregate: Any, compiled: bool) -> str:
+def _refusal_said(machine: type[FifoMachine]) -> str:
     try:
-        aggregator(algorithm, aggregate, compiled=compiled)
+        aggregator(machine.algorithm, machine.aggregate, **machine.options)
     except UnsupportedError as error:
         return str(error)
-    raise AssertionError(f"{algorithm} must refuse {as_aggregate(aggregate).name}")
+    raise AssertionError(f"{machine.algorithm} must refuse {as_aggregate(machine.aggregate).name}")
 
 
 def refusal(card: Card, monoid: Monoid, *, compiled: bool) -> tuple[str, ...] | None:

@@ -24,20 +24,20 @@ def whole_numbers(largest: int = FEW) -> st.SearchStrategy[int]:
 
 
 def rows(aggregate: Any, values: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[tuple[Any, ...]]:
-    """Draw tuples of the values an aggregate takes for a row."""
+    """Draw tuples of the values an aggregate takes for a row; one at least, for a count of rows too."""
     wanted = whole_numbers() if values is None else values
-    return st.tuples(*[wanted] * as_aggregate(aggregate).n_inputs)
+    return st.tuples(*[wanted] * max(as_aggregate(aggregate).n_inputs, 1))
 
 
 def rows_or_nulls(aggregate: Any, values: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[tuple[Any, ...]]:
     """Draw rows in which any value may be null."""
     wanted = whole_numbers() if values is None else values
-    return st.tuples(*[st.none() | wanted] * as_aggregate(aggregate).n_inputs)
+    return st.tuples(*[st.none() | wanted] * max(as_aggregate(aggregate).n_inputs, 1))
 
 
 def null_rows(aggregate: Any, values: st.SearchStrategy[Any] | None = None) -> st.SearchStrategy[tuple[Any, ...]]:
     """Draw rows with at least one null among their values."""
-    if as_aggregate(aggregate).n_inputs == 1:
+    if as_aggregate(aggregate).n_inputs <= 1:
         return st.just((None,))
     return rows_or_nulls(aggregate, values).filter(lambda row: None in row)
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import Phase, settings
 from hypothesis import strategies as st
 
+import sash
 from sash.aggregators import ALGORITHMS
 from sash.aggregators.contract import SELECTIVE_OR_INVERTIBLE
 from sash.algebra.declaring import aggregate
@@ -83,6 +84,30 @@ def test_answers_for_nothing_and_rows_that_are_subtracted_or_selected(algorithm,
     run_conformance(algorithm, aggregate, profile=FEW)
 
 
+BUILT_IN = {
+    "argmax": sash.argmax(),
+    "bloom": sash.bloom(),
+    "count": sash.count(),
+    "max": sash.max(),
+    "mean": sash.mean(),
+    "sum": sash.sum(),
+    "first": sash.first(),
+    "last": sash.last(),
+}
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("algorithm", fifo_algorithms())
+def test_built_in_aggregates_agree_with_recalculation_or_are_refused(algorithm, name):
+    run_conformance(algorithm, BUILT_IN[name], profile=FEW)
+
+
+@pytest.mark.parametrize("name", BUILT_IN)
+@pytest.mark.parametrize("algorithm", ["subtract_on_evict", "slick_deque", "two_stacks_lite"])
+def test_built_in_aggregates_compiled_agree_with_recalculation_or_are_refused(algorithm, name):
+    run_conformance(algorithm, BUILT_IN[name], is_enabled(), profile=FEW)
+
+
 @pytest.mark.parametrize(
     "algorithm", [name for name, card in fifo_algorithms().items() if card.needs == SELECTIVE_OR_INVERTIBLE]
 )
@@ -91,9 +116,11 @@ def test_compiled_rows_are_refused_where_partials_are_compared(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", fifo_algorithms())
-def test_values_may_be_anything_the_aggregate_takes(algorithm):
-    letters = st.sampled_from("abc")
-    run_conformance(algorithm, Concat, values=letters, profile=FEW)
+@pytest.mark.parametrize(
+    "aggregate", [Concat, sash.concat(), sash.max(), sash.last()], ids=["Concat", "concat", "max", "last"]
+)
+def test_values_may_be_anything_the_aggregate_takes(algorithm, aggregate):
+    run_conformance(algorithm, aggregate, values=st.sampled_from(["a", "b", "cd", ""]), profile=FEW)
 
 
 def test_every_algorithm_outside_the_suite_has_an_excuse_and_says_so_itself():

@@ -28,6 +28,8 @@ from sash.errors import UnsupportedError
 from sash.testing.fifo_suite import fifo_algorithms, refusal
 from sash.testing.monoids import Affine, Bloom, Max, Mean, Sum
 
+ROOT = Path(caching.__file__).parents[2]
+
 HELPERS = """
 FACTOR = 2.0
 
@@ -120,7 +122,7 @@ EDITS = {
 def run(project):
     """Run the script of a project in a process of its own."""
     environment = {**os.environ, "SASH_CACHE_DIR": str(project / "cache"), "SASH_JIT": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(project), str(Path(caching.__file__).parents[2])])
+    environment["PYTHONPATH"] = os.pathsep.join([str(project), str(ROOT)])
     done = subprocess.run(
         [sys.executable, "-c", MAIN], capture_output=True, text=True, env=environment, cwd=project, check=False
     )
@@ -188,12 +190,47 @@ def test_processes_that_compile_the_same_at_once_do_not_disturb_each_other(proje
     fresh = tmp_path / "fresh"
     shutil.copytree(root, fresh, ignore=shutil.ignore_patterns("cache"))
     environment = {**os.environ, "SASH_CACHE_DIR": str(fresh / "cache"), "SASH_JIT": "1"}
-    environment["PYTHONPATH"] = os.pathsep.join([str(fresh), str(Path(caching.__file__).parents[2])])
+    environment["PYTHONPATH"] = os.pathsep.join([str(fresh), str(ROOT)])
     command = [sys.executable, "-c", MAIN]
     running = [subprocess.Popen(command, stdout=subprocess.PIPE, env=environment, cwd=fresh) for _ in range(2)]
     told = [json.loads(process.communicate()[0]) for process in running]
     assert [each["compiled"] for each in told] == [first["compiled"]] * 2
     assert run(fresh)["misses"] == 0
+
+
+def test_every_kernel_of_an_algorithm_is_kept_on_disk(monkeypatch):
+    caches, of = [], DigestCache.of
+    monkeypatch.setattr(DigestCache, "of", staticmethod(lambda kernel: caches.append(of(kernel)) or caches[-1]))
+    for name in fifo_algorithms():
+        for aggregate in (Sum, Max, Mean, Bloom):
+            if not refusal(ALGORITHMS[name].card, monoid_of(aggregate), compiled=True):
+                build.__wrapped__(ALGORITHMS[name], (monoid_of(aggregate),), True, ())
+    assert len(caches) > 4 * len(fifo_algorithms())
+    assert not any(isinstance(cache, NullCache) for cache in caches)
+
+
+SLIDING = """
+import json
+import numpy as np
+import sash
+from sash.compiling.caching import DigestCache
+
+caches, of = [], DigestCache.of
+DigestCache.of = staticmethod(lambda kernel: caches.append(of(kernel)) or caches[-1])
+values = np.arange(50.0)
+for aggregate in (sash.sum(), sash.max(), sash.mean(), sash.count(), sash.var()):
+    sash.slide(values, aggregate, rows=5)
+sash.slide(values, sash.sum(), times=np.arange(50), span=7)
+print(json.dumps([type(cache).__name__ for cache in caches]))
+"""
+
+
+def test_every_kernel_of_slide_is_kept_on_disk():
+    done = subprocess.run([sys.executable, "-c", SLIDING], capture_output=True, text=True, cwd=ROOT, check=False)
+    assert done.returncode == 0, done.stderr
+    kinds = json.loads(done.stdout)
+    assert kinds
+    assert set(kinds) == {"DigestCache"}
 
 
 def test_lambdas_that_read_alike_share_machine_code_and_others_do_not():

@@ -49,16 +49,16 @@ from __future__ import annotations
 from typing import Any, NamedTuple, NoReturn
 
 from sash.aggregators.contract import ASSOCIATIVE, Algorithm, Card, Jit, Shape, View
-from sash.aggregators.fiba.balancing import balancing
+from sash.aggregators.fiba.balancing import balancing_of
 from sash.aggregators.fiba.bulk_evicting import bulk_evicter
 from sash.aggregators.fiba.bulk_inserting import bulk_inserter
-from sash.aggregators.fiba.evicting import evicting
-from sash.aggregators.fiba.inserting import inserting
+from sash.aggregators.fiba.evicting import evicting_of
+from sash.aggregators.fiba.inserting import inserting_of
 from sash.aggregators.fiba.keys import Keys
 from sash.aggregators.fiba.layout import Kit, nodes_of, supply_of
-from sash.aggregators.fiba.querying import querying
-from sash.aggregators.fiba.repairing import repairing
-from sash.aggregators.fiba.searching import searching
+from sash.aggregators.fiba.querying import querying_of
+from sash.aggregators.fiba.repairing import repairing_of
+from sash.aggregators.fiba.searching import searching_of
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
 from sash.errors import UnsupportedError
@@ -80,11 +80,11 @@ def build(cells: Cells, keys: Keys, jit: Jit, *, min_arity: int, has_fingers: bo
     """Make the operations for one kind of cell and key."""
     kit = Kit(cells, keys, jit, min_arity, has_fingers)
     nodes = nodes_of(kit)
-    supply, search, repairs = supply_of(kit, nodes), searching(kit, nodes), repairing(kit, nodes)
-    balance = balancing(kit, nodes, supply)
-    insert = inserting(kit, nodes, supply, search, balance, repairs)
-    evict = evicting(kit, nodes, search, balance, repairs)
-    answers = querying(kit, nodes, search)
+    supply, search, repairs = supply_of(kit, nodes), searching_of(kit, nodes), repairing_of(kit, nodes)
+    balance = balancing_of(kit, nodes, supply)
+    insert = inserting_of(kit, nodes, supply, search, balance, repairs)
+    evict = evicting_of(kit, nodes, search, balance, repairs)
+    answers = querying_of(kit, nodes, search)
     return Timed(
         insert.insert,
         evict.evict,

@@ -38,7 +38,7 @@ class Balancing(NamedTuple):
     move_right: Function  # (tree, parent, i): one entry of child i goes to child i + 1
 
 
-def balancing(kit: Kit, nodes: Nodes, supply: Supply) -> Balancing:
+def balancing_of(kit: Kit, nodes: Nodes, supply: Supply) -> Balancing:
     """Make the operations that change the shape of the tree."""
     grow, shrink = _heights(kit, nodes, supply)
     return Balancing(
@@ -48,7 +48,7 @@ def balancing(kit: Kit, nodes: Nodes, supply: Supply) -> Balancing:
 
 
 def _heights(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function]:
-    jit, get, put, child, adopt, has_fingers = kit.jit, nodes.get, nodes.put, nodes.child, nodes.adopt, kit.has_fingers
+    jit, put, child, adopt, has_fingers = kit.jit, nodes.put, nodes.child, nodes.adopt, kit.has_fingers
     new_inner, release = supply.new_inner, supply.release
 
     @jit

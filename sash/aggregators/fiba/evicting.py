@@ -22,7 +22,7 @@ class Evicting(NamedTuple):
     lower_root: Function  # (tree, level): the root has one child, on that level, which becomes the root
 
 
-def evicting(kit: Kit, nodes: Nodes, search: Searching, balance: Balancing, repairs: Repairing) -> Evicting:
+def evicting_of(kit: Kit, nodes: Nodes, search: Searching, balance: Balancing, repairs: Repairing) -> Evicting:
     """Make the operations that evict."""
     jit, min_arity, get, close_entry, find = kit.jit, kit.min_arity, nodes.get, nodes.close, search.search
     repair, is_up, finish, settle = repairs.repair, repairs.is_up, repairs.finish, repairs.settle
@@ -62,7 +62,8 @@ def evicting(kit: Kit, nodes: Nodes, search: Searching, balance: Balancing, repa
 
 
 def _oldest_evicter(kit: Kit, nodes: Nodes) -> Function:
-    width, get, put, shift, combine, transfer = kit.width, nodes.get, nodes.put, nodes.shift, kit.cells.combine, kit.cells.transfer
+    width, get, put, shift = kit.width, nodes.get, nodes.put, nodes.shift
+    combine, transfer = kit.cells.combine, kit.cells.transfer
 
     def evict_oldest(s: Tree, node: int, arity: int) -> None:
         """Remove the oldest entry of a left finger that can spare it, or of a root that is a leaf.

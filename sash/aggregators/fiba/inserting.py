@@ -33,7 +33,7 @@ class Inserting(NamedTuple):
     split_up: Function  # (tree, node, level) -> (node, level): splits it and what overflows above it
 
 
-def inserting(
+def inserting_of(
     kit: Kit, nodes: Nodes, supply: Supply, search: Searching, balance: Balancing, repairs: Repairing
 ) -> Inserting:
     """Make the operations that insert."""

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 from sash.aggregators.contract import same
+from sash.aggregators.fiba.keys import key_at
 from sash.aggregators.fiba.layout import (
     ARITY,
     BLOCK,
@@ -63,7 +65,7 @@ class Check:
         for i, place in enumerate(places):
             if children:
                 yield from self.entries(children[i])
-            yield self._kit.keys.load(self._tree.keys, place), place
+            yield key_at(self._tree.keys, place), place
         if children:
             yield from self.entries(children[-1])
 
@@ -111,7 +113,7 @@ class Check:
             for child in children:
                 self._require("I4", self.field(child, PARENT) == node, f"{child} is a child of {node}")
         keys = [key for key, _ in self.entries()]
-        self._require("I3", all(x < y for x, y in zip(keys, keys[1:], strict=False)), keys)
+        self._require("I3", all(x < y for x, y in pairwise(keys)), keys)
 
     def _spines(self) -> None:
         if not self._kit.has_fingers:
@@ -140,7 +142,8 @@ class Check:
             total, count = self._joined(total, partial), count + n
         found = self._read(node * self._width)
         self._require(name, same(found, total), f"node {node} holds {found!r}, not {total!r}")
-        self._require("I10", self.field(node, COUNT) == count, f"node {node} counts {self.field(node, COUNT)}, not {count}")
+        counted = self.field(node, COUNT)
+        self._require("I10", counted == count, f"node {node} counts {counted}, not {count}")
 
     def _terms(self, node: int, skip: int) -> list[tuple[Any, int]]:
         """What an aggregate is made of: partials of children and entries in turn, each with its count."""

@@ -48,11 +48,11 @@ def keys_of(kind: str, jit: Jit) -> Keys:
         numbers[np.uintp(i)] = number
 
     return Keys(
-        *map(jit, (load, store, less, read, write)),
+        jit(load), jit(store), jit(less), jit(read), jit(write),
         allocate=allocate,
         numbers=lambda n: np.zeros(n, np.int32),
         registers=lambda n: np.zeros(n, np.int64),
-    )
+    )  # fmt: skip
 
 
 def _single(kind: str) -> tuple[Function, Function, Function, Callable[[int], Any]]:
@@ -87,11 +87,18 @@ def _listed(jit: Jit) -> Keys:
         keys[i] = key
 
     return Keys(
-        *map(jit, (load, store, _less, load, store)),
+        jit(load), jit(store), jit(_less), jit(load), jit(store),
         allocate=lambda n: [None] * n,
         numbers=lambda n: [0] * n,
         registers=lambda n: [0] * n,
-    )
+    )  # fmt: skip
+
+
+def key_at(keys: Any, i: int) -> Any:
+    """Read a key outside compiled code, as a Python value."""
+    if isinstance(keys, tuple):
+        return tuple(column[i].item() for column in keys)
+    return keys[i] if isinstance(keys, list) else keys[i].item()
 
 
 def _less(key: Any, other: Any) -> bool:

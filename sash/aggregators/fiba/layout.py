@@ -83,8 +83,8 @@ class Nodes(NamedTuple):
 
 def nodes_of(kit: Kit) -> Nodes:
     """Make the operations on single nodes."""
-    jit, width = kit.jit, kit.width
-    read, write, load, store, transfer = kit.keys.read, kit.keys.write, kit.keys.load, kit.keys.store, kit.cells.transfer
+    jit, width, transfer = kit.jit, kit.width, kit.cells.transfer
+    read, write, load, store = kit.keys.read, kit.keys.write, kit.keys.load, kit.keys.store
 
     @jit
     def get(links: Any, node: int, field: int) -> Any:

@@ -36,7 +36,7 @@ class Querying(NamedTuple):
     size: Function  # (tree) -> number of entries
 
 
-def querying(kit: Kit, nodes: Nodes, search: Searching) -> Querying:
+def querying_of(kit: Kit, nodes: Nodes, search: Searching) -> Querying:
     """Make the operations that answer."""
     jit, width, has_fingers, combine, get = kit.jit, kit.width, kit.has_fingers, kit.cells.combine, nodes.get
 
@@ -92,7 +92,8 @@ def _borders(kit: Kit, nodes: Nodes, search: Searching, fold: Function) -> tuple
     def add_older(s: Tree, node: int, first: Any) -> None:
         """Go down along the older border; what is met later is older."""
         while node != NONE:
-            begin, n, is_inner = not_before(s, node, first), get(s.links, node, ARITY) - 1, get(s.links, node, BLOCK) != NONE
+            begin, n = not_before(s, node, first), get(s.links, node, ARITY) - 1
+            is_inner = get(s.links, node, BLOCK) != NONE
             if begin < n:
                 fold(s, node, begin, n)
                 if is_inner:

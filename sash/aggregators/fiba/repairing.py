@@ -50,7 +50,7 @@ class Repairing(NamedTuple):
     settle: Function  # (tree): repairs what is marked, and downward from there
 
 
-def repairing(kit: Kit, nodes: Nodes) -> Repairing:
+def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
     """Make the operations on aggregates."""
     jit, get, has_fingers = kit.jit, nodes.get, kit.has_fingers
     repair, mark = _repairer(kit, nodes), _marker(kit, nodes)

@@ -34,7 +34,7 @@ class Searching(NamedTuple):
     search: Function  # (tree, key) -> (node, i, is_found): its entry, or where in which leaf it belongs
 
 
-def searching(kit: Kit, nodes: Nodes) -> Searching:
+def searching_of(kit: Kit, nodes: Nodes) -> Searching:
     """Make the operations that find keys."""
     jit, width, get, child = kit.jit, kit.width, nodes.get, nodes.child
     load, less = kit.keys.load, kit.keys.less

@@ -1,9 +1,7 @@
 """The laws of `monoid.py` as equations between two sides that can be computed and compared.
 
-    L1 to L6    as stated there; + is combine, 0 the identity
-    L7          lift and lower always give the same, and a partial survives being stored in its state
-
-x, y and z are partials of runs of rows. The claim of an equation names its two sides.
++ is combine, 0 the identity; x, y and z are partials of runs of rows. The claim of an equation names
+its two sides.
 """
 
 from __future__ import annotations
