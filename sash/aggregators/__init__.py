@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from sash.aggregators import (
     aba,
+    btree,
     daba,
     daba_lite,
+    fiba,
     flat_fat,
     flat_fit,
     pba,
@@ -16,13 +18,13 @@ from sash.aggregators import (
     subtract_on_evict,
     two_stacks,
     two_stacks_lite,
-)  # fmt: skip
+)
 from sash.aggregators.contract import Algorithm
 from sash.errors import UnknownNameError
 
 _MODULES = (
     recalc, subtract_on_evict, two_stacks, two_stacks_lite, aba, daba, daba_lite, flat_fat, reactive, flat_fit,
-    slick_deque, sba, pba,
+    slick_deque, sba, pba, btree, fiba,
 )  # fmt: skip
 
 ALGORITHMS: dict[str, Algorithm] = {module.ALGORITHM.card.name: module.ALGORITHM for module in _MODULES}

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import hashlib
+import logging
 import os
 import stat
 import sys
@@ -215,6 +216,16 @@ class DigestCache(FunctionCache):  # type: ignore[misc]
             return DigestCache(dispatcher.py_func)
         except Undigestible:
             return NullCache()
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Find machine code; what cannot be read is made again."""
+        try:
+            return super().load_overload(sig, target_context)
+        except PermissionError:
+            raise
+        except Exception:
+            logging.getLogger(__name__).warning("unreadable machine code for %s is made again", self._name)
+            return None
 
     def _index_key(self, sig: Any, codegen: Any) -> Any:
         return sig, codegen.magic_tuple(), self._impl.locator.get_source_stamp()

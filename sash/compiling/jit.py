@@ -64,7 +64,8 @@ def _calling_compiled(function: Any, callers: frozenset[Function] = frozenset())
     if named:
         space = {**space, **{name: replaced(value) for name, value in named.items()}}
     twin = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, cells)
-    twin.__qualname__, twin.__module__ = function.__qualname__, function.__module__
+    twin.__qualname__ = function.__qualname__
+    twin.__module__ = __name__  # imported when machine code is read back; that of the original may not exist then
     return twin
 
 
@@ -86,6 +87,13 @@ def _wrapped(function: Any) -> Any:
 
 def _is_plain(value: Any) -> bool:
     return isinstance(value, types.FunctionType) and (value.__module__ or "").split(".")[0] not in FOREIGN
+
+
+def inlined(function: Function) -> Function:
+    """Compile a function into whoever calls it, where handing over its arguments takes longer than its work."""
+    dispatcher: Any = compiled(function)
+    dispatcher.targetoptions["forceinline"] = True
+    return dispatcher  # type: ignore[no-any-return]
 
 
 def entry(function: Function) -> Function:

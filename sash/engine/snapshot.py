@@ -27,7 +27,7 @@ HEADER = struct.Struct(">4sBQ")
 
 def write(built: Built, monoids: tuple[Monoid, ...], state: State) -> bytes:
     """Write a state to bytes."""
-    pools = [_dump(pool, monoid) for pool, monoid in zip(unnested(state.pool, len(monoids)), monoids, strict=True)]
+    pools = [dump_pool(pool, monoid) for pool, monoid in zip(unnested(state.pool, len(monoids)), monoids, strict=True)]
     registers, links = [int(x) for x in state.at], [int(x) for x in state.links]
     return seal([_signature(built, monoids), registers, links, pools])
 
@@ -77,7 +77,7 @@ def _fill(built: Built, monoids: tuple[Monoid, ...], registers: Any, links: Any,
     for place, value in enumerate(links):
         state.links[place] = value
     for pool, dumped, monoid in zip(unnested(state.pool, len(monoids)), pools, monoids, strict=True):
-        _load(pool, dumped, monoid)
+        load_pool(pool, dumped, monoid)
     return state
 
 
@@ -105,8 +105,9 @@ def _signature(built: Built, monoids: tuple[Monoid, ...]) -> list[Any]:
     return [built.algorithm.card.name, form, options, *aggregates]
 
 
-def _dump(pool: Any, monoid: Monoid) -> Any:
-    return [_dump_objects(part, monoid) if isinstance(part, list) else part for part in _arrays(pool)]
+def dump_pool(pool: Any, monoid: Monoid) -> Any:
+    """The pool of one aggregate as plain data."""
+    return [_dump_objects(part, monoid) if isinstance(part, list) else part for part in arrays_of(pool)]
 
 
 def _dump_objects(partials: list[Any], monoid: Monoid) -> list[Any]:
@@ -115,8 +116,9 @@ def _dump_objects(partials: list[Any], monoid: Monoid) -> list[Any]:
     return [None if partial is None else monoid.codec.encode(partial) for partial in partials]
 
 
-def _load(pool: Any, dumped: Any, monoid: Monoid) -> None:
-    for part, values in zip(_arrays(pool), dumped, strict=True):
+def load_pool(pool: Any, dumped: Any, monoid: Monoid) -> None:
+    """Fill a pool with what `dump_pool` gave."""
+    for part, values in zip(arrays_of(pool), dumped, strict=True):
         if isinstance(part, list):
             part[:] = _load_objects(values, monoid)
         else:
@@ -130,10 +132,10 @@ def _load_objects(dumped: list[Any], monoid: Monoid) -> list[Any]:
     return [None if partial is None else monoid.codec.decode(partial) for partial in dumped]
 
 
-def _arrays(pool: Any) -> Any:
+def arrays_of(pool: Any) -> Any:
     """The arrays, and the lists of objects, of a nested pool, in order."""
     if isinstance(pool, tuple):
         for part in pool:
-            yield from _arrays(part)
+            yield from arrays_of(part)
     else:
         yield pool

@@ -11,12 +11,26 @@ from typing import Any
 import numpy as np
 
 from sash.aggregators.fiba.layout import (
-    ARITY, BLOCK, BLOCKS_END, FREE_BLOCK, FREE_INNER, FREE_LEAF, LEFT_FINGER, N_BLOCKS, N_FIELDS, N_NODES,
-    N_REGISTERS, NODES_END, PARENT, RIGHT_FINGER, ROOT, Tree,
+    ARITY,
+    BLOCK,
+    BLOCKS_END,
+    FREE_BLOCK,
+    FREE_INNER,
+    FREE_LEAF,
+    LEFT_FINGER,
+    N_BLOCKS,
+    N_FIELDS,
+    N_NODES,
+    N_REGISTERS,
+    NODES_END,
+    PARENT,
+    RIGHT_FINGER,
+    ROOT,
+    Tree,
 )  # fmt: skip
 from sash.algebra.monoid import ungraded
 from sash.engine.building import unnested
-from sash.engine.snapshot import _arrays, _dump, _load, seal, unseal
+from sash.engine.snapshot import arrays_of, dump_pool, load_pool, seal, unseal
 from sash.engine.trees import Trees, new_tree
 from sash.errors import FormatError
 
@@ -27,11 +41,11 @@ def write(trees: Trees, tree: Tree) -> bytes:
     """Write a tree to bytes."""
     n_places = int(tree.at[NODES_END]) * trees.kit.width
     pools = unnested(_cut(tree.pool, n_places), len(trees.wanted.monoids))
-    dumped = [_dump(pool, monoid) for pool, monoid in zip(pools, trees.wanted.monoids, strict=True)]
+    dumped = [dump_pool(pool, monoid) for pool, monoid in zip(pools, trees.wanted.monoids, strict=True)]
     keys = _cut(tree.keys, n_places)
     links = _cut(tree.links, int(tree.at[NODES_END]) * N_FIELDS)
     children = _cut(tree.children, int(tree.at[BLOCKS_END]) * trees.kit.width)
-    plain_keys = keys if isinstance(keys, list) else list(_arrays(keys))
+    plain_keys = keys if isinstance(keys, list) else list(arrays_of(keys))
     return seal([_signature(trees), [int(x) for x in tree.at], links, children, plain_keys, dumped])
 
 
@@ -67,13 +81,13 @@ def _filled(trees: Trees, registers: Any, links: Any, children: Any, keys: Any, 
     tree.at[N_NODES], tree.at[N_BLOCKS] = n_nodes, n_blocks
     tree.links[:], tree.children[:] = links, children
     for part, values in (
-        [(tree.keys, keys)] if isinstance(tree.keys, list) else zip(_arrays(tree.keys), keys, strict=True)
+        [(tree.keys, keys)] if isinstance(tree.keys, list) else zip(arrays_of(tree.keys), keys, strict=True)
     ):
         _require(len(part) == len(values), "it has other keys")
         part[:] = values
     for pool, dumped, monoid in zip(unnested(tree.pool, len(pools)), pools, trees.wanted.monoids, strict=True):
         _require(all(len(part) == n_nodes * width for part in dumped), "it has other cells")
-        _load(pool, dumped, monoid)
+        load_pool(pool, dumped, monoid)
     return tree
 
 

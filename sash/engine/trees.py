@@ -32,7 +32,7 @@ from sash.algebra.monoid import Monoid
 from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
 from sash.compiling.interpreted_cells import interpreted_cells
-from sash.compiling.jit import compiled, entry, interpreted
+from sash.compiling.jit import entry, inlined, interpreted
 from sash.engine.building import nullable, product
 
 BUILDERS = {"fiba": fiba.build, "btree": btree.build}
@@ -86,13 +86,6 @@ def build_trees(wanted: Wanted) -> Trees:
     if wanted.is_compiled:
         timed, lower = fiba.Timed(*(entry(operation) for operation in inner)), entry(lower)
     return Trees(TREES[wanted.algorithm], kit, inner, timed, lower, wanted)
-
-
-def inlined(function: Any) -> Any:
-    """Compile a function into whoever calls it: handing over a whole tree takes longer than most of what is done."""
-    dispatcher: Any = compiled(function)
-    dispatcher.targetoptions["forceinline"] = True
-    return dispatcher
 
 
 def new_tree(trees: Trees, n_nodes: int = SMALLEST, n_blocks: int = SMALLEST) -> Tree:

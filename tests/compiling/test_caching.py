@@ -383,3 +383,43 @@ def test_a_sum_in_machine_code_is_the_plain_left_fold_bit_for_bit():
     for value in values.tolist():
         total += value
     assert window.query() == total / 200
+
+
+NOWHERE = """
+import numpy as np
+import sash
+
+space = {"sash": sash}
+exec('''
+@sash.aggregate(state="f8")
+class Total:
+    identity = 0.0
+    def lift(x): return x
+    def combine(older, newer): return older + newer
+''', space)
+print(sash.slide(np.arange(4.0), space["Total"], rows=2).tolist())
+"""
+
+
+def test_functions_of_no_importable_module_are_found_again(tmp_path):
+    environment = {**os.environ, "SASH_CACHE_DIR": str(tmp_path / "cache"), "SASH_JIT": "1"}
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", NOWHERE], capture_output=True, text=True, env=environment, check=False
+        )
+        assert run.stdout.strip() == "[0.0, 1.0, 3.0, 5.0]", run.stderr
+        assert "made again" not in run.stderr
+        files = sorted(path.name for path in (tmp_path / "cache").iterdir())
+    assert sum(name.endswith(".nbi") for name in files) == 1, files
+
+
+def test_damaged_machine_code_is_made_again(tmp_path):
+    environment = {**os.environ, "SASH_CACHE_DIR": str(tmp_path / "cache"), "SASH_JIT": "1"}
+    for _ in range(2):
+        run = subprocess.run(
+            [sys.executable, "-c", NOWHERE], capture_output=True, text=True, env=environment, check=False
+        )
+        assert run.stdout.strip() == "[0.0, 1.0, 3.0, 5.0]", run.stderr
+        for path in (tmp_path / "cache").glob("*.nbc"):
+            path.write_bytes(b"nonsense")
+    assert "made again" in run.stderr
