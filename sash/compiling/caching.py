@@ -223,7 +223,7 @@ class DigestCache(FunctionCache):  # type: ignore[misc]
             return super().load_overload(sig, target_context)
         except PermissionError:
             raise
-        except Exception:
+        except Exception:  # noqa: BLE001 - whatever it is, compiling again cures it
             logging.getLogger(__name__).warning("unreadable machine code for %s is made again", self._name)
             return None
 

@@ -15,13 +15,16 @@ from __future__ import annotations
 import inspect
 import os
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numba
 from numba.core.dispatcher import Dispatcher
+from numba.core.errors import NumbaError
 
 from sash.compiling.caching import FOREIGN, DigestCache
+from sash.errors import DeclarationError
 
 Function = Callable[..., Any]
 
@@ -102,6 +105,20 @@ def entry(function: Function) -> Function:
     dispatcher = numba.njit(**OPTIONS)(_calling_compiled(plain))
     dispatcher._cache = DigestCache.of(dispatcher)  # noqa: SLF001 - Numba has no public way to set it
     return dispatcher  # type: ignore[no-any-return]
+
+
+@contextmanager
+def explaining(names: Sequence[str]) -> Iterator[None]:
+    """Say whose functions Numba could not compile, why, and what to do about it."""
+    try:
+        yield
+    except NumbaError as error:
+        said = [line.strip() for line in str(error).splitlines() if line.strip()]
+        reason = next((line for line in said if not line.startswith("Failed in")), "")
+        raise DeclarationError(
+            f"{', '.join(names)} cannot be compiled: {reason} Use numbers, tuples, loops and the functions of "
+            "math, or declare state=object to have it interpreted"
+        ) from error
 
 
 def interpreted(function: Function) -> Function:

@@ -108,11 +108,13 @@ def _grouped(keys: Any, n: int) -> tuple[Any, Any]:
 
 def _numbered(keys: Any) -> Any:
     """Keys as integers: themselves, or their place among all different ones."""
-    column = np.asarray(keys)
-    if column.dtype.kind in "biu" and column.ndim == 1:
-        return column
-    if column.dtype.kind in "fmMUS" and column.ndim == 1:
-        return np.unique(column, return_inverse=True)[1]
+    kinds = {type(key) for key in keys} if isinstance(keys, (list, tuple)) else set()
+    if len(kinds) <= 1 and kinds <= {bool, int, float, str}:  # else an array would make them one type, or a matrix
+        column = np.asarray(keys)
+        if column.dtype.kind in "biu" and column.ndim == 1:
+            return column
+        if column.dtype.kind in "fmMUS" and column.ndim == 1:
+            return np.unique(column, return_inverse=True)[1]
     places: dict[Any, int] = {}
     return np.array([places.setdefault(key, len(places)) for key in keys], np.int64)
 

@@ -16,7 +16,7 @@ from sash.algebra.monoid import Function, Monoid
 from sash.algebra.state import Scalar
 from sash.compiling.cells import Cells, Values
 from sash.compiling.compiled_cells import compiled_cells, values
-from sash.compiling.jit import compiled, entry, interpreted
+from sash.compiling.jit import compiled, entry, explaining, interpreted
 from sash.engine import columns as reading
 from sash.engine import parallel
 from sash.engine.answering import answers_of
@@ -103,13 +103,14 @@ def slide(
     window = Window(reading.length_of(given), rows, times, span, closed, ties, algorithm, manner)
     _require_window(window)
     tasks, spans = tasks_of(given, aggregate), list(span) if is_several(span) else [span]
-    if manner.every is not None:
-        answers = [_on_grid(tasks, window._replace(span=each), aggregate) for each in spans]
-    elif not manner.ordered:
-        answers = [as_asked(aggregate, each) for each in _as_arrived(tasks, window)]
-    else:
-        # A queue for each span: one tree with a range query for each takes 3 to 6 times as long.
-        answers = [as_asked(aggregate, _at_rows(tasks, window._replace(span=each))) for each in spans]
+    with explaining([task.monoid.name for task in tasks]):
+        if manner.every is not None:
+            answers = [_on_grid(tasks, window._replace(span=each), aggregate) for each in spans]
+        elif not manner.ordered:
+            answers = [as_asked(aggregate, each) for each in _as_arrived(tasks, window)]
+        else:
+            # A queue for each span: one tree with a range query for each takes 3 to 6 times as long.
+            answers = [as_asked(aggregate, _at_rows(tasks, window._replace(span=each))) for each in spans]
     return answers if is_several(span) else answers[0]
 
 

@@ -129,13 +129,13 @@ def test_float_times_in_machine_code():
 def test_datetimes_take_a_timedelta():
     times = np.array(["2018-06-01T10:00", "2018-06-01T12:00", "2018-06-01T11:00", "2018-06-01T09:00"], "M8[m]")
     window = {"times": times, "span": np.timedelta64(1, "h"), "ordered": False}
-    assert sash.slide([1, 2, 4, 8], sash.sum(), **window).tolist() == [1, 2, 6, 6]
-    assert sash.slide([1, 2, 4, 8], sash.sum(), as_of="row", **window).tolist() == [1, 2, 5, 8]
+    assert sash.slide(list("abcd"), Concat, **window).tolist() == ["a", "b", "c,b", "c,b"]
+    assert sash.slide(list("abcd"), Concat, as_of="row", **window).tolist() == ["a", "b", "a,c", "d"]
 
 
 def test_a_late_row_outside_the_window_gets_the_window_as_it_is():
     window = {"times": [0, 100, 3, 100], "span": 10, "ordered": False}
-    assert sash.slide([1, 2, 4, 8], sash.sum(), **window).tolist() == [1, 2, 2, 10]
+    assert sash.slide(list("abcd"), Concat, **window).tolist() == ["a", "b", "b", "b,d"]
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,8 @@ def test_keys_of_any_kind_have_windows_of_their_own(keys):
     assert found.tolist() == ["1", "2", "4", "1,8", "16"]
 
 
-def test_several_aggregates_nulls_and_conditions():
+def test_several_aggregates_nulls_and_conditions(monkeypatch):
+    monkeypatch.setenv("SASH_JIT", "0")  # compiling them would take longer than all else here
     columns = {"x": np.ma.MaskedArray([1, 2, 4, 8], [False, False, True, False]), "paid": [True, False, True, True]}
     aggregates = {"all": sash.sum("x"), "paid": sash.sum("x").where("paid"), "n": sash.count()}
     found = sash.slide(columns, aggregates, times=[3, 9, 1, 2], span=1, ordered=False, as_of="row")
@@ -192,7 +193,7 @@ def test_rows_in_order_cost_a_constant_number_of_combines(monkeypatch):
     for n in (500, 5000):
         counted, calls = counting(Sum)
         sash.slide(range(n), counted, times=np.arange(n), span=n // 4, ordered=False)
-        assert calls.combine < 9 * n
+        assert calls.combine < 14 * n
 
 
 def test_no_rows_give_no_answers():

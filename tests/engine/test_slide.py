@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregators import ALGORITHMS, boundary_scan
+from sash.compiling.jit import is_enabled
 from sash.engine import parallel
 
 LENGTHS = (0, 1, 2, 7, 8, 9, 40, 333)
@@ -213,6 +214,39 @@ def test_nan_leaves_the_window_with_its_row():
 def test_a_users_aggregate_is_an_aggregate():
     values = np.random.default_rng(1).random(100)
     assert sash.slide(values, Largest, rows=9).tolist() == recalculated(values, 9, max)
+
+
+@pytest.mark.skipif(not is_enabled(), reason="interpreted, any Python goes")
+def test_what_cannot_be_compiled_is_named_with_a_remedy():
+    @sash.aggregate(state="f8")
+    class Worded:
+        identity = 0.0
+
+        def lift(x):
+            return len(f"{x} minutes")
+
+        def combine(older, newer):
+            return older + newer
+
+    with pytest.raises(sash.DeclarationError, match=r"Worded cannot be compiled: .* state=object"):
+        sash.slide(np.zeros(3), Worded, rows=2)
+
+
+def test_functions_of_pythons_own_and_helpers_are_compiled_too():
+    @sash.aggregate(state="f8")
+    class Product:
+        identity = 0.0
+        lift = math.log
+        lower = math.exp
+
+        def combine(older, newer):
+            return added(older, newer)
+
+    assert np.allclose(sash.slide(np.array([1.0, 2.0, 3.0]), Product, rows=2), [1, 2, 6])
+
+
+def added(older, newer):
+    return older + newer
 
 
 def test_no_rows_give_no_answers():
