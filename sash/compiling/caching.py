@@ -18,6 +18,7 @@ import os
 import stat
 import sys
 import types
+import uuid
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,11 @@ from sash._version import __version__
 
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
 FOREIGN = ("numpy", "math", "numba", "llvmlite", "builtins", "operator", "cmath")  # pinned by their version
+
+
+Seen = dict[int, tuple[int, Any]]
+
+UNIQUE = "unique"  # how the name of a function begins that has no digest
 
 
 class Undigestible(Exception):
@@ -68,18 +74,44 @@ def digest(function: Any) -> str:
     return feed.hexdigest()
 
 
-def _words(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
+def named_by_digest(function: Any) -> Any:
+    """Put the digest of a function into its name, or something unique if it has none.
+
+    Symbols of machine code are made from the name, the types and a number that counts functions in a
+    process. Two kernels of one factory have inner functions of the same name; read back into another
+    process, where the number may belong to another kernel's, they would call each other's. Names by
+    content cannot be confused.
+    """
+    try:
+        name = digest(function)
+    except Undigestible:
+        name = UNIQUE + uuid.uuid4().hex
+    function.__qualname__ = f"{function.__name__}_{name}"
+    return function
+
+
+def digest_in_name(function: Any) -> str | None:
+    """The digest that `named_by_digest` gave a function."""
+    name = function.__qualname__.rpartition("_")[2]
+    return name if len(name) == 64 else None
+
+
+def _words(value: Any, seen: Seen) -> Iterator[bytes]:
     """Spell a value out; a thing met before is named by the order of the first meeting."""
     if isinstance(value, PLAIN):
         yield f"{type(value).__name__}:{value!r}".encode()
         return
     if id(value) in seen:
-        yield f"again:{seen[id(value)]}".encode()
+        yield f"again:{seen[id(value)][0]}".encode()
         return
-    seen[id(value)] = len(seen)
+    seen[id(value)] = len(seen), value  # kept alive: the number of a thing that is gone may be given again
     if isinstance(value, Dispatcher):
         yield repr(sorted(value.targetoptions.items())).encode()
-        yield from _words(value.py_func, seen)
+        known = digest_in_name(value.py_func)
+        if known:
+            yield known.encode()
+        else:
+            yield from _words(value.py_func, seen)
     elif isinstance(value, types.FunctionType):
         yield from _words_of_function(value, seen)
     elif isinstance(value, _Intrinsic):
@@ -100,20 +132,20 @@ def _words(value: Any, seen: dict[int, int]) -> Iterator[bytes]:
         raise Undigestible(value)
 
 
-def _words_of_items(values: tuple[Any, ...] | list[Any] | frozenset[Any], seen: dict[int, int]) -> Iterator[bytes]:
+def _words_of_items(values: tuple[Any, ...] | list[Any] | frozenset[Any], seen: Seen) -> Iterator[bytes]:
     yield type(values).__name__.encode()
     for item in sorted(values, key=repr) if isinstance(values, frozenset) else values:
         yield from _words(item, seen)
 
 
-def _words_of_code(code: types.CodeType, seen: dict[int, int]) -> Iterator[bytes]:
+def _words_of_code(code: types.CodeType, seen: Seen) -> Iterator[bytes]:
     yield code.co_code
     yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_argcount)).encode()
     for constant in code.co_consts:
         yield from _words(constant, seen)
 
 
-def _words_of_function(function: types.FunctionType, seen: dict[int, int]) -> Iterator[bytes]:
+def _words_of_function(function: types.FunctionType, seen: Seen) -> Iterator[bytes]:
     if _is_foreign(function.__module__):
         yield _name(function)
         return
@@ -128,7 +160,7 @@ def _words_of_function(function: types.FunctionType, seen: dict[int, int]) -> It
             yield from _words_of_global(function.__globals__[name], function.__code__, seen)
 
 
-def _words_of_global(value: Any, code: types.CodeType, seen: dict[int, int]) -> Iterator[bytes]:
+def _words_of_global(value: Any, code: types.CodeType, seen: Seen) -> Iterator[bytes]:
     """A module stands for those of its members that the code names, in modules within it as well."""
     is_new = id(value) not in seen
     yield from _words(value, seen)
@@ -139,7 +171,7 @@ def _words_of_global(value: Any, code: types.CodeType, seen: dict[int, int]) -> 
                 yield from _words_of_global(getattr(value, name), code, seen)
 
 
-def _words_of_class(value: type, seen: dict[int, int]) -> Iterator[bytes]:
+def _words_of_class(value: type, seen: Seen) -> Iterator[bytes]:
     """A class of which machine code can know no more than its name, its members or its fields."""
     yield _name(value)
     if issubclass(value, enum.Enum):

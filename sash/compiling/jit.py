@@ -23,7 +23,7 @@ import numba
 from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
-from sash.compiling.caching import FOREIGN, DigestCache
+from sash.compiling.caching import FOREIGN, DigestCache, digest_in_name, named_by_digest
 from sash.errors import DeclarationError
 
 Function = Callable[..., Any]
@@ -44,7 +44,9 @@ def compiled(function: Function) -> Function:
 
 def _compiled(function: Function, callers: frozenset[Function]) -> Function:
     if isinstance(function, Dispatcher):
-        return function
+        if digest_in_name(function.py_func):
+            return function
+        function = function.py_func  # compiled by the user; ours are told apart by their names
     return numba.njit(**INNER)(_calling_compiled(function, callers))  # type: ignore[no-any-return]
 
 
@@ -67,9 +69,8 @@ def _calling_compiled(function: Any, callers: frozenset[Function] = frozenset())
     if named:
         space = {**space, **{name: replaced(value) for name, value in named.items()}}
     twin = types.FunctionType(function.__code__, space, function.__name__, function.__defaults__, cells)
-    twin.__qualname__ = function.__qualname__
     twin.__module__ = __name__  # imported when machine code is read back; that of the original may not exist then
-    return twin
+    return named_by_digest(twin)
 
 
 def _wrapped(function: Any) -> Any:

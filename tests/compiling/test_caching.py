@@ -423,3 +423,23 @@ def test_damaged_machine_code_is_made_again(tmp_path):
         for path in (tmp_path / "cache").glob("*.nbc"):
             path.write_bytes(b"nonsense")
     assert "made again" in run.stderr
+
+
+COLLIDING = """
+import sys
+import numpy as np
+import sash
+
+values = np.array([1.0, 0.0, 1.0, 1.0])
+for name in sys.argv[1:]:
+    print(name, sash.slide(values, getattr(sash, name)(), rows=3).tolist())
+"""
+
+
+def test_machine_code_read_back_does_not_call_what_another_kernel_made(tmp_path):
+    """Two kernels of one factory have inner functions of the same name, numbered alike in two processes."""
+    environment = {**os.environ, "SASH_CACHE_DIR": str(tmp_path / "cache"), "SASH_JIT": "1"}
+    for names in (["sum"], ["max", "sum"], ["min", "max", "sum"]):
+        command = [sys.executable, "-c", COLLIDING, *names]
+        run = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
+        assert "sum [1.0, 1.0, 2.0, 2.0]" in run.stdout, run.stdout + run.stderr

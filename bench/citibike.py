@@ -1,0 +1,83 @@
+"""A year of bicycle rides: time windows from six hours to 32 days, in order of stop time and in file order.
+
+Files list the rides of a month station by station, so file order is disorder of up to a month.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import time
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import sash
+from bench.measuring import best_ns
+from bench.rounds import BloomRows
+
+NAME = "citibike"
+FOLDERS = (Path("data/citibike_jc"), Path("../shared/data/citibike_jc"), Path("../data/citibike_jc"))
+SPANS = {"6 hours": 6, "1 day": 24, "4 days": 96, "16 days": 384, "32 days": 768}
+HOUR = 3_600_000_000  # microseconds
+MIN_ARITY = 4  # what sash.slide uses
+
+
+def run(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """One row for each order, aggregate and span: rows a second; and the memory a value takes."""
+    folder = next((each for each in FOLDERS if each.is_dir()), None)
+    if folder is None:
+        yield {"what": "no data", "wanted": "Citi Bike trips, zipped CSV files, in data/citibike_jc"}
+        return
+    started = time.perf_counter()
+    stops, durations = _rides(folder, quick=quick)
+    yield {"what": "rides", "rows": len(stops), "read_s": round(time.perf_counter() - started, 1)}
+    order = np.argsort(stops, kind="stable")
+    columns = {"stop-time order": (stops[order], durations[order]), "file order": (stops, durations)}
+    for name, aggregate in (("sum", sash.sum()), ("geomean", sash.geomean()), ("bloom", BloomRows)):
+        for arrival, (times, values) in columns.items():
+            given = values / values.max() if name == "bloom" else values
+            for span, hours in SPANS.items():
+                yield _row(f"{name}, {arrival}", aggregate, given, times, (span, hours))
+        yield _memory(name, aggregate, *columns["stop-time order"])
+
+
+def _row(what: str, aggregate: Any, values: Any, times: Any, length: tuple[str, int]) -> dict[str, Any]:
+    span = length[1] * HOUR
+    window = {"times": times, "span": span, "ordered": False}
+    ns = best_ns(lambda: sash.slide(values, aggregate, **window), len(values), repeats=3, budget_s=3.0)
+    sample = np.random.default_rng(1).integers(0, len(times), 200)
+    newest = np.maximum.accumulate(times)
+    counts = [((times[: i + 1] >= newest[i] - span) & (times[: i + 1] <= newest[i])).sum() for i in sample]
+    return {
+        "what": what, "span": length[0], "mean rows": round(float(np.mean(counts))), "ns": round(ns, 1),
+        "rows a second": round(1e9 / ns),
+    }  # fmt: skip
+
+
+def _memory(name: str, aggregate: Any, times: Any, values: Any) -> dict[str, Any]:
+    """The bytes of a tree of the last 32 days, by value."""
+    recent = times >= times[-1] - SPANS["32 days"] * HOUR
+    window = sash.aggregator("fiba", aggregate, compiled=True, min_arity=MIN_ARITY)
+    window.bulk_insert(times[recent], values[recent] / values.max())
+    n = len(window)
+    return {"what": f"{name}, memory", "values": n, "bytes a value": round(window.n_bytes / n, 1)}
+
+
+def _rides(folder: Path, *, quick: bool) -> tuple[Any, Any]:
+    """Stop times in microseconds and durations in seconds, in file order."""
+    stops, durations = [], []
+    for path in sorted(folder.glob("*.zip"))[: 2 if quick else None]:
+        with zipfile.ZipFile(path) as archive, archive.open(archive.namelist()[0]) as file:
+            for ride in csv.DictReader(io.TextIOWrapper(file, "utf-8")):
+                stops.append(ride["stoptime"])
+                durations.append(float(ride["tripduration"]))
+    return np.array(stops, "M8[us]").astype(np.int64), np.array(durations)
+
+
+if __name__ == "__main__":
+    for line in run(quick=True):
+        print(line)
