@@ -106,12 +106,7 @@ def _words(value: Any, seen: Seen) -> Iterator[bytes]:
         return
     seen[id(value)] = len(seen), value  # kept alive: the number of a thing that is gone may be given again
     if isinstance(value, Dispatcher):
-        yield repr(sorted(value.targetoptions.items())).encode()
-        known = digest_in_name(value.py_func)
-        if known:
-            yield known.encode()
-        else:
-            yield from _words(value.py_func, seen)
+        yield from _words_of_dispatcher(value, seen)
     elif isinstance(value, types.FunctionType):
         yield from _words_of_function(value, seen)
     elif isinstance(value, _Intrinsic):
@@ -130,6 +125,12 @@ def _words(value: Any, seen: Seen) -> Iterator[bytes]:
         yield _name(value)
     else:
         raise Undigestible(value)
+
+
+def _words_of_dispatcher(value: Any, seen: Seen) -> Iterator[bytes]:
+    yield repr(sorted(value.targetoptions.items())).encode()
+    known = digest_in_name(value.py_func)
+    yield from [known.encode()] if known else _words(value.py_func, seen)
 
 
 def _words_of_items(values: tuple[Any, ...] | list[Any] | frozenset[Any], seen: Seen) -> Iterator[bytes]:
