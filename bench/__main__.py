@@ -1,4 +1,4 @@
-"""Run benchmarks by name: python -m bench [slide rounds products] [--quick]."""
+"""Run benchmarks by name: python -m bench [slide rounds ...] [--quick]."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ import argparse
 import sys
 from typing import Any
 
-from bench import products, rounds, slide
+from bench import citibike, combination, disorder, products, rounds, slide
 from bench.measuring import record
 
-SUITES = {suite.NAME: suite for suite in (slide, rounds, products)}
+SUITES = {suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike)}
 
 
 def main() -> None:
