@@ -16,8 +16,8 @@ def answers_of(results: Any, monoid: Monoid, *, masked: bool) -> Any:
     if isinstance(values, list):
         values, valid = _from_objects(values, monoid)
     is_complete = valid is None or len(valid) == 0 or bool(valid.all())
-    if not is_complete:
-        _blank(values, ~valid)
+    absent = np.empty(0, np.intp) if is_complete else np.flatnonzero(~valid)  # few, as a rule
+    _blank(values, absent)
     if monoid.finish is not None:
         values = monoid.finish(values)
     elif isinstance(values, tuple):
@@ -25,7 +25,7 @@ def answers_of(results: Any, monoid: Monoid, *, masked: bool) -> Any:
     if is_complete:
         return np.ma.MaskedArray(values) if masked else values
     if not masked and values.dtype.kind == "f" and values.ndim == 1:
-        values[~valid] = np.nan
+        values[absent] = np.nan
         return values
     mask = np.broadcast_to(~valid.reshape(-1, *(1,) * (values.ndim - 1)), values.shape)
     return np.ma.MaskedArray(values, mask=mask.copy() if values.dtype.names is None else ~valid)

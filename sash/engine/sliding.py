@@ -109,7 +109,7 @@ def slide(
         elif not manner.ordered:
             answers = [as_asked(aggregate, each) for each in _as_arrived(tasks, window)]
         else:
-            # A queue for each span: one tree with a range query for each takes 3 to 6 times as long.
+            # A queue for each span: one tree for all, asked for ranges, took 4 to 6.5 times as long for 1 to 7 spans.
             answers = [as_asked(aggregate, _at_rows(tasks, window._replace(span=each))) for each in spans]
     return answers if is_several(span) else answers[0]
 

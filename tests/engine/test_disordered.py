@@ -66,7 +66,8 @@ def test_machine_code_composes_rows_in_order_of_time(closed, as_of, rows, span):
     times, keys = (list(column) for column in zip(*rows, strict=True))
     values = list(range(len(rows)))
     found = sash.slide(values, Affine, times=times, span=span, closed=closed, ordered=False, as_of=as_of, keys=keys)
-    assert found.tolist() == [composed(values, members(times, i, span, closed, as_of, keys)) for i in values]
+    answers = [None if answer != answer else answer for answer in found.tolist()]  # all null, not compiled: all NaN
+    assert answers == [composed(values, members(times, i, span, closed, as_of, keys)) for i in values]
 
 
 @pytest.mark.parametrize("as_of", AS_OF)
