@@ -44,7 +44,7 @@ format: $(INSTALLED) ## let ruff sort and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-demo: $(INSTALLED) ## something real, in a few seconds
+demo: $(INSTALLED) ## something real: windows over a million rides, timed
 	$(BIN)/python examples/first_window.py
 
 bench: $(INSTALLED_BENCH) ## against bottleneck, pandas, Polars and DuckDB; takes minutes
