@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from sash.aggregators import (
     aba,
+    amta,
     btree,
     daba,
     daba_lite,
     fiba,
     flat_fat,
     flat_fit,
+    log_mta,
     pba,
     reactive,
     recalc,
@@ -24,7 +26,7 @@ from sash.errors import UnknownNameError
 
 _MODULES = (
     recalc, subtract_on_evict, two_stacks, two_stacks_lite, aba, daba, daba_lite, flat_fat, reactive, flat_fit,
-    slick_deque, sba, pba, btree, fiba,
+    slick_deque, sba, pba, log_mta, amta, btree, fiba,
 )  # fmt: skip
 
 ALGORITHMS: dict[str, Algorithm] = {module.ALGORITHM.card.name: module.ALGORITHM for module in _MODULES}

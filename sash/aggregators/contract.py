@@ -43,6 +43,7 @@ class Fifo(NamedTuple):
     evict: Function  # (state): the oldest element leaves
     query: Function  # (state) -> the cell that holds the aggregate; state is not empty
     move: Function  # (old state, new state): into a larger or smaller ring
+    evict_to: Function | None = None  # (state, element): all before it leave, where that is less work than a loop
 
 
 @dataclass(frozen=True)
