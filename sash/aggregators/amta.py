@@ -51,7 +51,7 @@ from sash.aggregators.contract import (
     State,
     View,
 )
-from sash.aggregators.levels import N_LEVELS, Place, first_whole, in_rings, rings_mover
+from sash.aggregators.levels import N_LEVELS, Levels, Place, first_whole, in_rings, rings_mover
 from sash.compiling.cells import Cells
 
 FRONT, TOP, DEPTH, MOVED, CACHED = range(N_COMMON, N_COMMON + 5)
@@ -247,6 +247,15 @@ def _check_stack(view: View) -> None:
         view.require_cell("I5", STACK + place, begin, front)
 
 
+def levels(jit: Jit, where: Place = in_rings) -> Levels:
+    """How the nodes are read."""
+
+    def top(s: State) -> int:
+        return int(s.at[TOP])
+
+    return Levels(where(jit, SHAPE.n_scratch), jit(top), jit(n_definite))
+
+
 ALGORITHM = Algorithm(
     Card(
         "amta",
@@ -262,4 +271,5 @@ ALGORITHM = Algorithm(
     SHAPE,
     build,
     check,
+    levels,
 )

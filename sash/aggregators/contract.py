@@ -81,6 +81,7 @@ class Algorithm:
     shape: Shape
     build: Callable[..., Fifo]  # (cells, jit, **options)
     check: Callable[[View], None]
+    levels: Callable[[Jit], Any] | None = None  # how its nodes are read, if it keeps every element (levels.Levels)
 
 
 class View:

@@ -17,6 +17,7 @@ has the same nodes in chunks (engine/stored).
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import NamedTuple
 
 from sash.aggregators.contract import END, MASK, OLDEST, Jit, State
 from sash.algebra.monoid import Function
@@ -25,6 +26,14 @@ from sash.compiling.cells import Cells
 N_LEVELS = 48  # a window of 2^48 elements is more than any machine holds
 
 Place = Callable[[Jit, int], Function]  # (jit, n_scratch) -> place(state, level, node): its cell
+
+
+class Levels(NamedTuple):
+    """What is needed to read the nodes of a window."""
+
+    place: Function  # (state, level, node) -> its cell
+    top: Function  # (state) -> the highest level that may be read
+    n_nodes: Function  # (end, level) -> how many nodes the level has had
 
 
 def in_rings(jit: Jit, n_scratch: int) -> Function:

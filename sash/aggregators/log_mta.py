@@ -5,7 +5,8 @@
     level 0    [ HEAD )..elements.........................................TAIL
 
 The levels are those of `levels.py`. On each level the first node may have lost elements and the last
-may still wait for some: HEAD and TAIL hold what the window has of them. The tree ends at the level where these two are all there is,
+may still wait for some: HEAD and TAIL hold what the window has of them. The tree ends at the level where
+these two are all there is,
 and their sum is the answer. An insertion renews the tails, from the element up; an eviction, of one
 element or of millions, renews the heads.
 
@@ -40,7 +41,7 @@ from sash.aggregators.contract import (
     State,
     View,
 )
-from sash.aggregators.levels import N_LEVELS, Place, in_rings, rings_mover
+from sash.aggregators.levels import N_LEVELS, Levels, Place, in_rings, rings_mover
 from sash.compiling.cells import Cells
 
 TOP, CACHED = N_COMMON, N_COMMON + 1
@@ -85,7 +86,7 @@ def build(cells: Cells, jit: Jit, where: Place = in_rings) -> Fifo:
 
     @jit
     def is_top(s: State, level: int) -> bool:
-        return ((s.at[END] - 1) >> level) - (s.at[OLDEST] >> level) <= 1
+        return bool(((s.at[END] - 1) >> level) - (s.at[OLDEST] >> level) <= 1)
 
     @jit
     def insert(s: State, columns: object, i: int) -> None:
@@ -152,6 +153,20 @@ def check(view: View) -> None:
             view.require_cell("I4", TAIL + level, (end - 1) >> level << level, end)
 
 
+def n_whole(end: int, level: int) -> int:
+    """How many nodes of a level are whole."""
+    return end >> level
+
+
+def levels(jit: Jit, where: Place = in_rings) -> Levels:
+    """How the nodes are read; the first of a level may never have been written."""
+
+    def top(s: State) -> int:
+        return int(s.at[TOP])
+
+    return Levels(where(jit, SHAPE.n_scratch), jit(top), jit(n_whole))
+
+
 ALGORITHM = Algorithm(
     Card(
         "log_mta",
@@ -167,9 +182,5 @@ ALGORITHM = Algorithm(
     SHAPE,
     build,
     check,
+    levels,
 )
-
-
-def n_nodes(end: int, level: int) -> int:
-    """How many nodes of a level are whole."""
-    return end >> level

@@ -29,6 +29,7 @@ from sash.aggregators.contract import (
     View,
     ring_mover,
 )
+from sash.aggregators.levels import Levels
 from sash.compiling.cells import Cells
 
 ANSWER, RING = 0, 1
@@ -66,6 +67,21 @@ def check(view: View) -> None:
         view.require_cell("I1", RING + (i & view.at[MASK]), i, i + 1)
 
 
+def levels(jit: Jit) -> Levels:
+    """How the elements are read; there is nothing above them."""
+
+    def place(s: State, level: int, node: int) -> int:
+        return int(RING + (node & s.at[MASK]))
+
+    def top(s: State) -> int:
+        return 0
+
+    def n_nodes(end: int, level: int) -> int:
+        return end
+
+    return Levels(jit(place), jit(top), jit(n_nodes))
+
+
 ALGORITHM = Algorithm(
     Card(
         "recalc",
@@ -80,4 +96,5 @@ ALGORITHM = Algorithm(
     SHAPE,
     build,
     check,
+    levels,
 )

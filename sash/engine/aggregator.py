@@ -6,7 +6,7 @@ code costs more than it saves. `compiled=True` is for bulk work and large partia
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from sash.aggregators import find
 from sash.aggregators.contract import Algorithm
@@ -15,10 +15,12 @@ from sash.engine.boundary import BoundaryAggregator, Sliding
 from sash.engine.building import build
 from sash.engine.flat_fat import FlatFat
 from sash.engine.in_order import InOrderAggregator
+from sash.engine.policed import PolicedAggregator
 from sash.engine.reactive import ReactiveAggregator
 from sash.engine.timed import timed_aggregator
 from sash.engine.trees import TREES
 from sash.errors import DeclarationError, UnsupportedError
+from sash.windows.policies import as_policy
 
 
 def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: bool = False, **options: Any) -> Any:
@@ -27,7 +29,9 @@ def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: b
     `aggregate` is one aggregate or a dict of them, which share the structure and are answered as a
     dict. `compiled=True` makes machine code for values of `dtype` (float64 unless said). Further
     options are those of the algorithm: `inexact=True` where floats would be subtracted, `cached` for
-    daba, `values` or `capacity` for flat_fat, `range`, `slide`, `chunk` and `by` for sba and pba.
+    daba, `values` or `capacity` for flat_fat, `range`, `slide`, `chunk` and `by` for sba and pba,
+    `policy` to have an in-order window slide by itself (a function of (total, old), or one of
+    `sash.policies`).
 
     >>> import sash
     >>> window = sash.aggregator("two_stacks_lite", sash.max())
@@ -43,9 +47,28 @@ def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: b
         return _sliding_by_itself(found, bound, options)
     if algorithm == "flat_fat":
         return _with_locations(bound, **options)
+    if "policy" in options or found.card.name in ("log_mta", "amta"):
+        return _by_policy(found, aggregate, Form(dtype, compiled), **options)
     built = build(found, bound.monoids, bound.is_compiled, tuple(sorted(options.items())))
     face = ReactiveAggregator if algorithm == "reactive" else InOrderAggregator
     return face(built, bound, inexact=bool(options.get("inexact")))
+
+
+class Form(NamedTuple):
+    """Of which type values are, and whether machine code is wanted."""
+
+    dtype: Any
+    compiled: bool
+
+
+def _by_policy(algorithm: Algorithm, aggregate: Any, form: Form, *, policy: Any = None, **options: Any) -> Any:
+    given = None if policy is None else as_policy(policy)
+    own = dict(given.aggregates) if given else {}
+    bound = bind(aggregate, form.dtype, compiled=form.compiled, hidden=tuple(own.values()))
+    built = build(algorithm, bound.monoids, bound.is_compiled, tuple(sorted(options.items())))
+    names = bound.names or tuple(monoid.name for monoid in bound.monoids[: len(bound.monoids) - len(own)])
+    visible = (None,) * len(names) + tuple(own) if own else names
+    return PolicedAggregator(built, bound, given, visible)
 
 
 def _sliding_by_itself(algorithm: Algorithm, bound: Bound, options: dict[str, Any]) -> BoundaryAggregator:

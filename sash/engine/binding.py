@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,9 +11,9 @@ from sash.algebra.aggregate import Aggregate
 from sash.algebra.declaring import agg
 from sash.algebra.monoid import Monoid
 from sash.compiling.jit import is_enabled
-from sash.engine.building import unnested
-from sash.engine.events import answer_of_nothing, take_answer
-from sash.errors import DeclarationError
+from sash.engine.building import nested, unnested
+from sash.engine.events import OneRow, answer_of_nothing, take_answer
+from sash.errors import DataError, DeclarationError, UnknownNameError
 
 
 class Bound(NamedTuple):
@@ -21,13 +21,64 @@ class Bound(NamedTuple):
 
     monoids: tuple[Monoid, ...]
     names: tuple[str, ...] | None
-    dtype: Any  # of the values in compiled form
+    dtype: Any  # of the values in compiled form, or one for each column
     is_compiled: bool
+    columns: tuple[str, ...] = ()  # what the values of an event are called, if the aggregates say so
+    places: tuple[tuple[int, ...], ...] = ()  # of each aggregate: which of the values it reads
 
     @property
     def n_values(self) -> int:
         """How many values an event has."""
-        return max(monoid.n_inputs for monoid in self.monoids)
+        return len(self.columns) or max(monoid.n_inputs for monoid in self.monoids)
+
+    def rows(self) -> list[OneRow]:
+        """Room for one event, for each aggregate."""
+        return [
+            OneRow(reads, [self.dtype_of(place) for place in reads], is_compiled=self.is_compiled)
+            for reads in self.reads
+        ]
+
+    def many(self, given: Any) -> tuple[int, Any]:
+        """Read many events: their number, and the columns of all aggregates.
+
+        `given` is an array, a dict of arrays by column, or events, each a value or a tuple of values.
+        """
+        values = self._arrays(given) if self.is_compiled else None
+        if values is None:
+            rows = [value if isinstance(value, tuple) else (value,) for value in given]
+            self._require_width(rows)
+            n, columns = len(rows), [[row[place] for row in rows] for place in range(max(self.n_values, 1))]
+            values = [_with_validity(column, self.dtype_of(k)) for k, column in enumerate(columns)]
+            if not self.is_compiled:
+                return n, nested([tuple(columns[place] for place in reads) for reads in self.reads])
+        n = len(values[0][1])
+        return n, nested([_joint([values[place] for place in reads], n) for reads in self.reads])
+
+    def _arrays(self, given: Any) -> list[tuple[Any, Any]] | None:
+        """Whole columns, if that is what is given, as (valid, values)."""
+        if isinstance(given, Mapping):
+            if set(given) != set(self.columns):
+                raise DataError(f"events have the columns {', '.join(self.columns)}, got {', '.join(given)}")
+            given = [given[name] for name in self.columns]
+        elif isinstance(given, np.ndarray) and given.ndim == 1 and self.n_values <= 1:
+            given = [given]
+        else:
+            return None
+        return [_with_mask(column, self.dtype_of(place)) for place, column in enumerate(given)]
+
+    def _require_width(self, rows: list[tuple[Any, ...]]) -> None:
+        for row in rows:
+            if len(row) != max(self.n_values, 1):
+                raise DataError(f"a row takes {max(self.n_values, 1)} value(s), got {row!r}")
+
+    @property
+    def reads(self) -> tuple[tuple[int, ...], ...]:
+        """Of each aggregate: which of the values of an event it reads."""
+        return self.places or tuple(tuple(range(monoid.n_inputs)) for monoid in self.monoids)
+
+    def dtype_of(self, place: int) -> Any:
+        """The type of one of the values of an event."""
+        return self.dtype[place] if isinstance(self.dtype, tuple) else self.dtype
 
     def answer(self, results: Any) -> Any:
         """Read the answers of one row."""
@@ -39,16 +90,64 @@ class Bound(NamedTuple):
         return self._shown([answer_of_nothing(monoid) for monoid in self.monoids])
 
     def _shown(self, answers: list[Any]) -> Any:
-        return answers[0] if self.names is None else dict(zip(self.names, answers, strict=True))
+        return answers[0] if self.names is None else dict(zip(self.names, answers, strict=False))
 
 
-def bind(aggregate: Any, dtype: Any, *, compiled: bool) -> Bound:
-    """Bind one aggregate, or a dict of them, to values of a type; None: Python values, interpreted."""
+def bind(aggregate: Any, dtype: Any, *, compiled: bool, hidden: Sequence[Aggregate] = ()) -> Bound:
+    """Bind one aggregate, or a dict of them, to values of a type; None: Python values, interpreted.
+
+    If the aggregates name columns, an event has those, in the order in which they are first named;
+    `dtype` may then be a dict. Hidden aggregates come after the others and are not answered.
+    """
     aggregates = _named(aggregate)
-    inputs = None if dtype is None and not compiled else np.dtype(dtype or "f8")
-    monoids = tuple(each.bind(*(inputs,) * each.n_inputs) for each in aggregates.values())
     names = tuple(aggregates) if isinstance(aggregate, Mapping) else None
-    return Bound(monoids, names, inputs, compiled and is_enabled())
+    every = [*aggregates.values(), *hidden]
+    columns = tuple(dict.fromkeys(name for each in every for name in each.columns))
+    places = tuple(_places(each, columns) for each in every)
+    inputs = _types(dtype, columns, compiled=compiled)
+    monoids = tuple(
+        each.bind(*(inputs[place] if isinstance(inputs, tuple) else inputs for place in reads))
+        for each, reads in zip(every, places, strict=True)
+    )
+    return Bound(monoids, names, inputs, compiled and is_enabled(), columns, places)
+
+
+def _with_validity(column: list[Any], dtype: Any) -> tuple[Any, Any]:
+    valid = np.array([value is not None for value in column], np.bool_)
+    return valid, np.array([0 if value is None else value for value in column], dtype)
+
+
+def _with_mask(column: Any, dtype: Any) -> tuple[Any, Any]:
+    valid = ~np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else np.ones(len(column), np.bool_)
+    return valid, np.ascontiguousarray(np.ma.getdata(column), dtype)
+
+
+def _joint(inputs: list[tuple[Any, Any]], n: int) -> Any:
+    """The columns of one aggregate: a row counts if all its values are there."""
+    valid = np.ones(n, np.bool_)
+    for present, _ in inputs:
+        valid &= present
+    return valid, tuple(values for _, values in inputs)
+
+
+def _places(aggregate: Aggregate, columns: tuple[str, ...]) -> tuple[int, ...]:
+    """Which values of an event an aggregate reads."""
+    if aggregate.columns:
+        return tuple(columns.index(name) for name in aggregate.columns)
+    if columns and aggregate.n_inputs:
+        raise DeclarationError(
+            f"{aggregate.name} names no column where others name {', '.join(columns)}; name the columns of all of them"
+        )
+    return tuple(range(aggregate.n_inputs))
+
+
+def _types(dtype: Any, columns: tuple[str, ...], *, compiled: bool) -> Any:
+    if isinstance(dtype, Mapping):
+        for name in dtype:
+            if name not in columns:
+                raise UnknownNameError.among("column", name, columns)
+        return tuple(np.dtype(dtype.get(name, "f8")) for name in columns)
+    return None if dtype is None and not compiled else np.dtype(dtype or "f8")
 
 
 def as_aggregate(given: Any) -> Aggregate:

@@ -79,7 +79,7 @@ class BoundaryAggregator:
         self._sliding = sliding.checked()
         self._monoid = monoid
         self._built, self._operations = _build(algorithm, monoid, self._sliding, is_compiled)
-        self._row = OneRow(monoid, dtype, is_compiled=is_compiled)
+        self._row = OneRow(range(monoid.n_inputs), [dtype] * monoid.n_inputs, is_compiled=is_compiled)
         self._results = self._built.cells.results(1)
         self._suffixes = _SecondThread() if algorithm.card.name == "pba" else _SameThread()
         self._n_rows = 0

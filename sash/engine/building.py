@@ -54,7 +54,7 @@ def build(algorithm: Algorithm, monoids: tuple[Monoid, ...], is_compiled: bool, 
         return Built(algorithm, cells, algorithm.build(cells, interpreted, **chosen), False, decisive)
     cells = product([nullable(monoid) for monoid in monoids], compiled)
     fifo = algorithm.build(cells, compiled, **chosen)
-    outer = Fifo(*(operation and entry(operation) for operation in fifo))
+    outer = Fifo(*(entry(operation) for operation in fifo if operation is not None))
     return Built(algorithm, cells._replace(lower=entry(cells.lower)), outer, True, decisive)
 
 

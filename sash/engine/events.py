@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,26 +12,25 @@ from sash.algebra.state import Row
 
 
 class OneRow:
-    """The columns of one aggregate, one row long."""
+    """The columns of one aggregate, one row long: those values of an event that it reads."""
 
-    def __init__(self, monoid: Monoid, dtype: Any, *, is_compiled: bool) -> None:
-        self._n_inputs = monoid.n_inputs
+    def __init__(self, places: Sequence[int], dtypes: Sequence[Any], *, is_compiled: bool) -> None:
+        self._places = places
         self._valid = np.ones(1, np.bool_) if is_compiled else None
         if is_compiled:
-            self._values: Any = tuple(np.zeros(1, dtype) for _ in range(monoid.n_inputs))
+            self._values: Any = tuple(np.zeros(1, dtype) for dtype in dtypes)
             self.columns: Any = (self._valid, self._values)
         else:
-            self.columns = self._values = tuple([None] for _ in range(monoid.n_inputs))
+            self.columns = self._values = tuple([None] for _ in places)
 
     def put(self, values: tuple[Any, ...]) -> None:
-        """Write the values of one event, as many as the aggregate takes."""
-        wanted = values[: self._n_inputs]
+        """Write the values of one event."""
         if self._valid is not None:
-            self._valid[0] = all(value is not None for value in wanted)
+            self._valid[0] = all(values[place] is not None for place in self._places)
             if not self._valid[0]:
                 return
-        for column, value in zip(self._values, wanted, strict=True):
-            column[0] = value
+        for column, place in zip(self._values, self._places, strict=True):
+            column[0] = values[place]
 
 
 def take_answer(results: Any, monoid: Monoid) -> Any:

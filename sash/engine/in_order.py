@@ -5,14 +5,15 @@ It checks what comes in, sees to room in the ring, and turns windows into bytes 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
-from sash.aggregators.contract import ASSOCIATIVE, END, MASK, OLDEST, View
+from sash.aggregators.contract import ASSOCIATIVE, END, MASK, OLDEST, State, View
+from sash.compiling.jit import entry, interpreted
 from sash.engine import snapshot
 from sash.engine.binding import Bound
 from sash.engine.building import Built, nested, new_state, unnested
-from sash.engine.events import Folder, OneRow, reader
+from sash.engine.events import Folder, reader
 from sash.errors import DataError, EmptyWindowError, UnsupportedError
 
 SMALLEST = 8  # slots of an empty window
@@ -30,7 +31,7 @@ class InOrderAggregator:
         self._refuses_floats = subtracts and not inexact and any(monoid.exact is None for monoid in bound.monoids)
         self._state = new_state(built, SMALLEST)
         self._results = built.cells.results(1)
-        self._rows = [OneRow(monoid, bound.dtype, is_compiled=built.is_compiled) for monoid in bound.monoids]
+        self._rows = bound.rows()
         self._columns = nested([row.columns for row in self._rows])
 
     def __len__(self) -> int:
@@ -40,21 +41,30 @@ class InOrderAggregator:
         aggregates = ", ".join(monoid.name for monoid in self._bound.monoids)
         return f"<{self._built.algorithm.card.name} over {aggregates}: {len(self)} elements>"
 
-    def insert(self, *values: Any) -> None:
-        """Append one event, None for null; several values if the aggregate takes several."""
+    def insert(self, *values: Any, **named: Any) -> None:
+        """Append one event, None for null; several values if the aggregates take several, by name if they name them."""
+        for row in self._rows:
+            row.put(self._event(values, named))
+        if len(self) == self._capacity:
+            self._resize(2 * self._capacity)
+        self._built.fifo.insert(self._state, self._columns, 0)
+
+    def _event(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+        """Check the values of one event."""
+        columns = self._bound.columns
+        if named:
+            if values or set(named) != set(columns):
+                raise DataError(f"insert takes {', '.join(columns) or 'values without names'}, got {', '.join(named)}")
+            values = tuple(named[name] for name in columns)
         n_values = max(self._bound.n_values, 1)  # a count of rows is told of each by some value
         if len(values) != n_values:
             raise DataError(f"insert takes {n_values} value(s), got {len(values)}")
-        if len(self) == self._capacity:
-            self._resize(2 * self._capacity)
         if self._refuses_floats and any(isinstance(value, float) for value in values):
             raise UnsupportedError(
                 f"{self._built.algorithm.card.name} would subtract floats, and the answer would drift. "
                 "Use two_stacks_lite, or pass inexact=True to accept the drift"
             )
-        for row in self._rows:
-            row.put(values)
-        self._built.fifo.insert(self._state, self._columns, 0)
+        return values
 
     def evict(self) -> None:
         """Remove the oldest event."""
@@ -70,17 +80,35 @@ class InOrderAggregator:
             return self._bound.answer_of_nothing()
         return self._answer(self._built.fifo.query(self._state))
 
-    def bulk_insert(self, values: Iterable[Any]) -> None:
-        """Append many events, each a value or a tuple of values."""
-        for value in values:
-            self.insert(*value) if isinstance(value, tuple) else self.insert(value)
+    def bulk_insert(self, values: Any) -> None:
+        """Append many events: values, tuples of values, an array, or a dict of arrays by column."""
+        if not self._built.is_compiled:
+            for value in values:
+                self.insert(*value) if isinstance(value, tuple) else self.insert(value)
+            return
+        n, columns = self._bound.many(values)
+        capacity = self._capacity
+        while capacity < len(self) + n:
+            capacity *= 2
+        if capacity > self._capacity:
+            self._resize(capacity)
+        inserter(self._built)(self._state, columns, 0, n)
 
     def bulk_evict(self, count: int) -> None:
         """Remove the oldest `count` events."""
         if not 0 <= count <= len(self):
             raise EmptyWindowError(f"cannot evict {count} of {len(self)} events")
-        for _ in range(count):
-            self.evict()
+        self._evict_to(int(self._state.at[OLDEST]) + count)
+
+    def _evict_to(self, element: int) -> None:
+        fifo, oldest = self._built.fifo, int(self._state.at[OLDEST])
+        if fifo.evict_to is not None and element > oldest + 1:
+            fifo.evict_to(self._state, element)
+        else:
+            for _ in range(element - oldest):
+                fifo.evict(self._state)
+        while SMALLEST < self._capacity and 4 * len(self) < self._capacity:
+            self._resize(self._capacity // 2)
 
     def snapshot(self) -> bytes:
         """Write the whole window to bytes."""
@@ -119,3 +147,15 @@ class InOrderAggregator:
         state = new_state(self._built, capacity)
         self._built.fifo.move(self._state, state)
         return state
+
+
+@lru_cache(maxsize=256)
+def inserter(built: Built) -> Any:
+    """Make insert(state, columns, begin, end): one call for many rows."""
+    insert = built.fifo.insert
+
+    def insert_many(s: State, columns: Any, begin: int, end: int) -> None:
+        for i in range(begin, end):
+            insert(s, columns, i)
+
+    return (entry if built.is_compiled else interpreted)(insert_many)

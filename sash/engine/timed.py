@@ -8,7 +8,7 @@ kind: "i8", "f8", or "pair" for (time, tie-breaker), which keeps rows of equal t
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -16,11 +16,10 @@ import numpy as np
 
 from sash.aggregators.fiba.invariants import Check
 from sash.aggregators.fiba.keys import FLOAT, INTEGER, OBJECT, PAIR, key_at
-from sash.algebra.monoid import Monoid
 from sash.engine import tree_snapshot
 from sash.engine.binding import Bound
 from sash.engine.building import nested, unnested
-from sash.engine.events import Folder, OneRow, reader
+from sash.engine.events import Folder, reader
 from sash.engine.trees import Trees, Wanted, build_trees, grown, n_bytes, new_tree
 from sash.errors import DataError, DeclarationError
 
@@ -44,7 +43,7 @@ class TimedAggregator:
         self._checked = CHECKS[trees.wanted.key_kind]
         self._tree = new_tree(trees)
         self._results = trees.cells.results(1)
-        self._rows = [OneRow(monoid, bound.dtype, is_compiled=bound.is_compiled) for monoid in bound.monoids]
+        self._rows = bound.rows()
         self._columns = nested([row.columns for row in self._rows])
 
     def __len__(self) -> int:
@@ -158,15 +157,7 @@ class TimedAggregator:
         given: Any = values if isinstance(values, (np.ndarray, list)) else list(values)
         if len(given) != n:
             raise DataError(f"there are {n} times but {len(given)} values")
-        if isinstance(given, np.ndarray) and self._bound.is_compiled and given.ndim == 1:
-            return nested([_array_columns(monoid, given, self._bound.dtype) for monoid in self._bound.monoids])
-        rows = [value if isinstance(value, tuple) else (value,) for value in given]
-        for row in rows:
-            if len(row) < self._n_values:
-                raise DataError(f"a row takes {self._n_values} value(s), got {row!r}")
-        if not self._bound.is_compiled:
-            return nested([tuple([row[k] for row in rows] for k in range(m.n_inputs)) for m in self._bound.monoids])
-        return nested([_row_columns(monoid, rows, self._bound.dtype) for monoid in self._bound.monoids])
+        return self._bound.many(given)[1]
 
 
 def timed_aggregator(
@@ -238,15 +229,3 @@ def _unsorted(i: int, newer: Any, older: Any) -> DataError:
         f"bulk_insert takes rows in order of time, but row {i} has {newer!r} after {older!r}. "
         "Sort them, or insert them one by one"
     )
-
-
-def _array_columns(monoid: Monoid, values: np.ndarray[Any, Any], dtype: Any) -> Any:
-    column = np.ascontiguousarray(values, dtype)
-    return np.ones(len(values), np.bool_), (column,) * monoid.n_inputs
-
-
-def _row_columns(monoid: Monoid, rows: Sequence[tuple[Any, ...]], dtype: Any) -> Any:
-    wanted = [row[: monoid.n_inputs] for row in rows]
-    valid = np.array([all(value is not None for value in row) for row in wanted], np.bool_)
-    columns = ([0 if row[k] is None else row[k] for row in wanted] for k in range(monoid.n_inputs))
-    return valid, tuple(np.array(column, dtype) for column in columns)
