@@ -7,7 +7,12 @@
     ├── EmptyWindowError (IndexError)   evict() with nothing to evict
     ├── DataError (ValueError)          columns of the wrong length, type or order
     │   └── SumOverflowError            an integer sum that does not fit into 64 bits (OverflowError)
-    └── FormatError (ValueError)        bytes that are not a snapshot, or not of this window
+    ├── FormatError (ValueError)        bytes that are not a snapshot, or not of this window
+    └── StoreError                      a store refused; what it held before is as it was
+        ├── StoreUnavailableError       closed, gone or too slow; it may come back (ConnectionError)
+        ├── StoreFullError              no room for what was to be written
+        ├── StoreReadOnlyError          it can be read, or not even that, but not written
+        └── StoreAccessError            wrong user or password, or not permitted (PermissionError)
 
 A message says what was found, what was wanted, and what to do about it.
 """
@@ -16,6 +21,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import Self
 
 
 class SashError(Exception):
@@ -56,3 +62,28 @@ class SumOverflowError(DataError, OverflowError):
 
 class FormatError(SashError, ValueError):
     """Bytes that are not what they should be."""
+
+
+class StoreError(SashError):
+    """A store that refused an operation, and still holds what it held before."""
+
+    @classmethod
+    def refused(cls, store: str, operation: str, *, found: str, remedy: str) -> Self:
+        """Build the message: which store, what it should have done, why it did not, what to do."""
+        return cls(f"{store}: cannot {operation}: {found}. {remedy}")
+
+
+class StoreUnavailableError(StoreError, ConnectionError):
+    """A store that is closed, gone or too slow."""
+
+
+class StoreFullError(StoreError):
+    """A store without room for what was to be written."""
+
+
+class StoreReadOnlyError(StoreError):
+    """A store that cannot be written."""
+
+
+class StoreAccessError(StoreError, PermissionError):
+    """A store that does not know this user, or does not permit this to them."""

@@ -40,7 +40,6 @@ from __future__ import annotations
 from sash.aggregators.contract import (
     ASSOCIATIVE,
     END,
-    MASK,
     N_COMMON,
     OLDEST,
     Algorithm,
@@ -51,7 +50,7 @@ from sash.aggregators.contract import (
     State,
     View,
 )
-from sash.aggregators.levels import N_LEVELS, Levels, Place, first_whole, in_rings, rings_mover
+from sash.aggregators.levels import N_LEVELS, Levels, Place, first_whole, in_rings, place_in, rings_mover
 from sash.compiling.cells import Cells
 
 FRONT, TOP, DEPTH, MOVED, CACHED = range(N_COMMON, N_COMMON + 5)
@@ -63,6 +62,11 @@ SHAPE = Shape(n_scratch=STACK + N_LEVELS, cells_per_slot=2, n_registers=N_COMMON
 def n_definite(end: int, level: int) -> int:
     """How many nodes of a level have their place in the forest."""
     return ((end + 1) >> level) - 1
+
+
+def written_at(level: int, node: int) -> int:
+    """END when a node got its place."""
+    return ((node + 2) << level) - 1
 
 
 def build(cells: Cells, jit: Jit, where: Place = in_rings) -> Fifo:
@@ -230,12 +234,10 @@ def check(view: View) -> None:
 
 
 def _check_nodes(view: View) -> None:
-    oldest, end, capacity = view.at[OLDEST], view.at[END], view.at[MASK] + 1
+    oldest, end, place = view.at[OLDEST], view.at[END], place_in(view, SHAPE.n_scratch)
     for level in range(view.at[TOP] + 1):
-        size = capacity >> level
-        base = SHAPE.n_scratch + 2 * (capacity - size)
         for node in range(first_whole(oldest, level), n_definite(end, level)):
-            view.require_cell("I3", base + (node & (size - 1)), node << level, (node + 1) << level)
+            view.require_cell("I3", place(level, node), node << level, (node + 1) << level)
 
 
 def _check_stack(view: View) -> None:

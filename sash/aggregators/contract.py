@@ -95,6 +95,7 @@ class View:
         self.links = state.links
         self.read = read  # cell -> partial
         self.fold = fold  # (first, end) -> the aggregate of the true elements in that range
+        self.place: Callable[[int, int], int] | None = None  # (level, node) -> cell, if nodes are not in rings
 
     def require(self, invariant: str, claim: bool, detail: object = "") -> None:
         """Fail with the number of the invariant that does not hold."""

@@ -19,9 +19,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from sash.aggregators.contract import END, MASK, OLDEST, Jit, State
+from sash.aggregators.contract import END, MASK, OLDEST, Jit, State, View
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
+from sash.compiling.jit import interpreted
 
 N_LEVELS = 48  # a window of 2^48 elements is more than any machine holds
 
@@ -48,6 +49,12 @@ def in_rings(jit: Jit, n_scratch: int) -> Function:
     return jit(place)
 
 
+def place_in(view: View, n_scratch: int) -> Callable[[int, int], int]:
+    """Where nodes are, for `check`: (level, node) -> cell."""
+    place = in_rings(interpreted, n_scratch)
+    return view.place or (lambda level, node: int(place(view, level, node)))
+
+
 def rings_mover(cells: Cells, n_scratch: int, jit: Jit) -> Function:
     """Copy scratch, the living nodes of all levels and the registers into rings of another size."""
     transfer, place = cells.transfer, in_rings(jit, n_scratch)
@@ -71,3 +78,22 @@ def rings_mover(cells: Cells, n_scratch: int, jit: Jit) -> Function:
 def first_whole(oldest: int, level: int) -> int:
     """The first node of a level that has lost nothing."""
     return (oldest + (1 << level) - 1) >> level
+
+
+def in_two_rings(n_head: int, n_tail: int) -> Place:
+    """Make place for windows of which only the ends of each level are in memory.
+
+    Each level has a ring for its head and one for its tail; `links[level]` is the first node of the tail.
+    Nodes between the two are elsewhere, and whoever calls sees to it that none of them is asked for.
+    """
+
+    def where(jit: Jit, n_scratch: int) -> Function:
+        def place(s: State, level: int, node: int) -> int:
+            base = n_scratch + level * (n_head + n_tail)
+            if node >= s.links[level]:
+                return int(base + n_head + (node & (n_tail - 1)))
+            return int(base + (node & (n_head - 1)))
+
+        return jit(place)
+
+    return where

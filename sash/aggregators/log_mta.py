@@ -30,7 +30,6 @@ from __future__ import annotations
 from sash.aggregators.contract import (
     ASSOCIATIVE,
     END,
-    MASK,
     N_COMMON,
     OLDEST,
     Algorithm,
@@ -41,7 +40,7 @@ from sash.aggregators.contract import (
     State,
     View,
 )
-from sash.aggregators.levels import N_LEVELS, Levels, Place, in_rings, rings_mover
+from sash.aggregators.levels import N_LEVELS, Levels, Place, in_rings, place_in, rings_mover
 from sash.compiling.cells import Cells
 
 TOP, CACHED = N_COMMON, N_COMMON + 1
@@ -142,12 +141,10 @@ def check(view: View) -> None:
         return
     spans = [((end - 1) >> level) - (oldest >> level) for level in range(N_LEVELS)]
     view.require("I1", next(level for level, span in enumerate(spans) if span <= 1) == top, f"spans {spans}")
-    capacity = view.at[MASK] + 1
+    place = place_in(view, SHAPE.n_scratch)
     for level in range(top + 1):
-        size = capacity >> level
-        base = SHAPE.n_scratch + 2 * (capacity - size)
         for node in range((oldest >> level) + 1, end >> level):
-            view.require_cell("I2", base + (node & (size - 1)), node << level, (node + 1) << level)
+            view.require_cell("I2", place(level, node), node << level, (node + 1) << level)
         view.require_cell("I3", HEAD + level, oldest, ((oldest >> level) + 1) << level)
         if level > 0 and end & ((1 << level) - 1):
             view.require_cell("I4", TAIL + level, (end - 1) >> level << level, end)
@@ -156,6 +153,11 @@ def check(view: View) -> None:
 def n_whole(end: int, level: int) -> int:
     """How many nodes of a level are whole."""
     return end >> level
+
+
+def written_at(level: int, node: int) -> int:
+    """END when a node became whole."""
+    return (node + 1) << level
 
 
 def levels(jit: Jit, where: Place = in_rings) -> Levels:

@@ -10,6 +10,8 @@ from typing import Any, NamedTuple
 
 from sash.aggregators import find
 from sash.aggregators.contract import Algorithm
+from sash.engine.behind import NAME as BEHIND
+from sash.engine.behind import behind_aggregator
 from sash.engine.binding import Bound, bind
 from sash.engine.boundary import BoundaryAggregator, Sliding
 from sash.engine.building import build
@@ -17,10 +19,16 @@ from sash.engine.flat_fat import FlatFat
 from sash.engine.in_order import InOrderAggregator
 from sash.engine.policed import PolicedAggregator
 from sash.engine.reactive import ReactiveAggregator
+from sash.engine.residence import Sizes
+from sash.engine.stored import StoredAggregator
 from sash.engine.timed import timed_aggregator
 from sash.engine.trees import TREES
 from sash.errors import DeclarationError, UnsupportedError
-from sash.windows.policies import as_policy
+from sash.stores.opening import open_store
+from sash.windows.policies import Policy, as_policy
+
+MONOID_TREES = ("log_mta", "amta")
+STORED = {"store", "name", "buffer", "cache"}  # options of windows in a store
 
 
 def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: bool = False, **options: Any) -> Any:
@@ -31,7 +39,8 @@ def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: b
     options are those of the algorithm: `inexact=True` where floats would be subtracted, `cached` for
     daba, `values` or `capacity` for flat_fat, `range`, `slide`, `chunk` and `by` for sba and pba,
     `policy` to have an in-order window slide by itself (a function of (total, old), or one of
-    `sash.policies`).
+    `sash.policies`), `store` (an address or an open store) and `name` to keep the window of amta or
+    log_mta in a store, `buffer` and `cache` for how much of it stays in memory.
 
     >>> import sash
     >>> window = sash.aggregator("two_stacks_lite", sash.max())
@@ -42,12 +51,14 @@ def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: b
     """
     if algorithm in TREES:
         return timed_aggregator(algorithm, bind(aggregate, dtype, compiled=compiled), **options)
+    if algorithm == BEHIND:
+        return behind_aggregator(bind(aggregate, dtype, compiled=compiled), **options)
     found, bound = find(algorithm), bind(aggregate, dtype, compiled=compiled)
     if found.card.fixed:
         return _sliding_by_itself(found, bound, options)
     if algorithm == "flat_fat":
         return _with_locations(bound, **options)
-    if "policy" in options or found.card.name in ("log_mta", "amta"):
+    if "policy" in options or found.card.name in MONOID_TREES:
         return _by_policy(found, aggregate, Form(dtype, compiled), **options)
     built = build(found, bound.monoids, bound.is_compiled, tuple(sorted(options.items())))
     face = ReactiveAggregator if algorithm == "reactive" else InOrderAggregator
@@ -64,11 +75,37 @@ class Form(NamedTuple):
 def _by_policy(algorithm: Algorithm, aggregate: Any, form: Form, *, policy: Any = None, **options: Any) -> Any:
     given = None if policy is None else as_policy(policy)
     own = dict(given.aggregates) if given else {}
-    bound = bind(aggregate, form.dtype, compiled=form.compiled, hidden=tuple(own.values()))
-    built = build(algorithm, bound.monoids, bound.is_compiled, tuple(sorted(options.items())))
+    stored = {name: options.pop(name) for name in STORED & set(options)}
+    bound = bind(aggregate, form.dtype, compiled=form.compiled or "store" in stored, hidden=tuple(own.values()))
     names = bound.names or tuple(monoid.name for monoid in bound.monoids[: len(bound.monoids) - len(own)])
     visible = (None,) * len(names) + tuple(own) if own else names
+    if stored:
+        return _in_store(algorithm.card.name, bound, given, visible, **stored)
+    built = build(algorithm, bound.monoids, bound.is_compiled, tuple(sorted(options.items())))
     return PolicedAggregator(built, bound, given, visible)
+
+
+def _in_store(
+    algorithm: str,
+    bound: Bound,
+    policy: Policy | None,
+    visible: tuple[str | None, ...],
+    *,
+    store: Any = None,
+    name: str = "",
+    **sizes: int,
+) -> StoredAggregator:
+    if store is None or algorithm not in MONOID_TREES:
+        raise UnsupportedError(
+            f"{algorithm} keeps its window in memory; amta and log_mta keep theirs in a store: "
+            'store="lmdb:///path", name="w"'
+        )
+    found = open_store(store) if isinstance(store, str) else store
+    bound = bound._replace(is_compiled=bound.is_compiled and all(monoid.is_compilable for monoid in bound.monoids))
+    window = StoredAggregator(algorithm, bound, found, name, sizes=Sizes(**sizes), owns_store=isinstance(store, str))
+    if policy is not None:
+        window.slide_by(policy, visible)
+    return window
 
 
 def _sliding_by_itself(algorithm: Algorithm, bound: Bound, options: dict[str, Any]) -> BoundaryAggregator:

@@ -43,28 +43,21 @@ class InOrderAggregator:
 
     def insert(self, *values: Any, **named: Any) -> None:
         """Append one event, None for null; several values if the aggregates take several, by name if they name them."""
+        event = self._event(values, named)
         for row in self._rows:
-            row.put(self._event(values, named))
+            row.put(event)
         if len(self) == self._capacity:
             self._resize(2 * self._capacity)
         self._built.fifo.insert(self._state, self._columns, 0)
 
     def _event(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
-        """Check the values of one event."""
-        columns = self._bound.columns
-        if named:
-            if values or set(named) != set(columns):
-                raise DataError(f"insert takes {', '.join(columns) or 'values without names'}, got {', '.join(named)}")
-            values = tuple(named[name] for name in columns)
-        n_values = max(self._bound.n_values, 1)  # a count of rows is told of each by some value
-        if len(values) != n_values:
-            raise DataError(f"insert takes {n_values} value(s), got {len(values)}")
-        if self._refuses_floats and any(isinstance(value, float) for value in values):
+        event = event_of(self._bound, values, named)
+        if self._refuses_floats and any(isinstance(value, float) for value in event):
             raise UnsupportedError(
                 f"{self._built.algorithm.card.name} would subtract floats, and the answer would drift. "
                 "Use two_stacks_lite, or pass inexact=True to accept the drift"
             )
-        return values
+        return event
 
     def evict(self) -> None:
         """Remove the oldest event."""
@@ -83,8 +76,8 @@ class InOrderAggregator:
     def bulk_insert(self, values: Any) -> None:
         """Append many events: values, tuples of values, an array, or a dict of arrays by column."""
         if not self._built.is_compiled:
-            for value in values:
-                self.insert(*value) if isinstance(value, tuple) else self.insert(value)
+            for event in self._bound.events(values):
+                self.insert(*event)
             return
         n, columns = self._bound.many(values)
         capacity = self._capacity
@@ -109,6 +102,13 @@ class InOrderAggregator:
                 fifo.evict(self._state)
         while SMALLEST < self._capacity and 4 * len(self) < self._capacity:
             self._resize(self._capacity // 2)
+
+    def bulk_evict_while(self, policy: Any) -> None:
+        """Remove what a policy gives up: for windows that keep their elements."""
+        raise UnsupportedError(
+            f"{self._built.algorithm.card.name} forgets its elements, and a policy asks about them. "
+            "Use amta or log_mta, or make the window with policy="
+        )
 
     def snapshot(self) -> bytes:
         """Write the whole window to bytes."""
@@ -147,6 +147,20 @@ class InOrderAggregator:
         state = new_state(self._built, capacity)
         self._built.fifo.move(self._state, state)
         return state
+
+
+def event_of(bound: Bound, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
+    """Check the values of one event, given in order or by name."""
+    if named:
+        if values or set(named) != set(bound.columns):
+            raise DataError(
+                f"insert takes {', '.join(bound.columns) or 'values without names'}, got {', '.join(named)}"
+            )
+        values = tuple(named[name] for name in bound.columns)
+    n_values = max(bound.n_values, 1)  # a count of rows is told of each by some value
+    if len(values) != n_values:
+        raise DataError(f"insert takes {n_values} value(s), got {len(values)}")
+    return values
 
 
 @lru_cache(maxsize=256)

@@ -11,8 +11,9 @@ stay is therefore the youngest element of the old part, and a bound on a sum ask
     def at_most_ten(total, old):                     # total=sash.sum("x"), last=sash.last("x")
         return total.total - old.total + old.last > 10
 
-A policy must be *monotone*: if a part goes, every shorter one goes. It is compiled like an aggregate: numbers, comparisons, `and`, `or`, functions of math. A null
-answer reaches it as NaN among floats and as 0 among integers.
+A policy must be *monotone*: if a part goes, every shorter one goes. It is compiled like an aggregate:
+numbers, comparisons, `and`, `or`, functions of math. A null answer reaches it as NaN among floats and as
+0 among integers.
 
 The policies made here bring their own aggregates; they may stand beside any others in a window.
 """
