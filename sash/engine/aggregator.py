@@ -6,6 +6,7 @@ code costs more than it saves. `compiled=True` is for bulk work and large partia
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 from sash.aggregators import find
@@ -23,7 +24,7 @@ from sash.engine.residence import Sizes
 from sash.engine.stored import StoredAggregator
 from sash.engine.timed import timed_aggregator
 from sash.engine.trees import TREES
-from sash.errors import DeclarationError, UnsupportedError
+from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
 from sash.stores.opening import open_store
 from sash.windows.policies import Policy, as_policy
 
@@ -49,6 +50,12 @@ def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: b
     >>> window.query()
     2
     """
+    if options.get("policy") is None:
+        options.pop("policy", None)
+    else:
+        _require_queue(algorithm)
+    if STORED & set(options):
+        _require_storable(algorithm, options)
     if algorithm in TREES:
         return timed_aggregator(algorithm, bind(aggregate, dtype, compiled=compiled), **options)
     if algorithm == BEHIND:
@@ -60,9 +67,35 @@ def aggregator(algorithm: str, aggregate: Any, *, dtype: Any = None, compiled: b
         return _with_locations(bound, **options)
     if "policy" in options or found.card.name in MONOID_TREES:
         return _by_policy(found, aggregate, Form(dtype, compiled), **options)
-    built = build(found, bound.monoids, bound.is_compiled, tuple(sorted(options.items())))
+    built = build(found, bound.monoids, bound.is_compiled, _known(found, options))
     face = ReactiveAggregator if algorithm == "reactive" else InOrderAggregator
     return face(built, bound, inexact=bool(options.get("inexact")))
+
+
+def _require_queue(algorithm: str) -> None:
+    card = find(algorithm).card
+    if card.fixed or card.order != "in order":
+        raise UnsupportedError(
+            f"{algorithm} takes no policy: its elements do not leave the oldest first, one by one. "
+            "Use amta, which finds what must leave in logarithmic time, or another in-order algorithm"
+        )
+
+
+def _require_storable(algorithm: str, options: dict[str, Any]) -> None:
+    if algorithm not in MONOID_TREES or options.get("store") is None:
+        raise UnsupportedError(
+            f"{algorithm} keeps its window in memory; amta and log_mta keep theirs in a store: "
+            'store="lmdb:///path", name="w"'
+        )
+
+
+def _known(algorithm: Algorithm, options: dict[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The options of an algorithm, none of them unknown to it."""
+    known = {"inexact", *inspect.signature(algorithm.build).parameters} - {"cells", "jit", "where", "selective"}
+    for name in options:
+        if name not in known:
+            raise UnknownNameError.among(f"option of {algorithm.card.name}", name, known)
+    return tuple(sorted(options.items()))
 
 
 class Form(NamedTuple):
@@ -81,8 +114,8 @@ def _by_policy(algorithm: Algorithm, aggregate: Any, form: Form, *, policy: Any 
     visible = (None,) * len(names) + tuple(own) if own else names
     if stored:
         return _in_store(algorithm.card.name, bound, given, visible, **stored)
-    built = build(algorithm, bound.monoids, bound.is_compiled, tuple(sorted(options.items())))
-    return PolicedAggregator(built, bound, given, visible)
+    built = build(algorithm, bound.monoids, bound.is_compiled, _known(algorithm, options))
+    return PolicedAggregator(built, bound, given, visible, inexact=bool(options.get("inexact")))
 
 
 def _in_store(
@@ -91,15 +124,10 @@ def _in_store(
     policy: Policy | None,
     visible: tuple[str | None, ...],
     *,
-    store: Any = None,
+    store: Any,
     name: str = "",
     **sizes: int,
 ) -> StoredAggregator:
-    if store is None or algorithm not in MONOID_TREES:
-        raise UnsupportedError(
-            f"{algorithm} keeps its window in memory; amta and log_mta keep theirs in a store: "
-            'store="lmdb:///path", name="w"'
-        )
     found = open_store(store) if isinstance(store, str) else store
     bound = bound._replace(is_compiled=bound.is_compiled and all(monoid.is_compilable for monoid in bound.monoids))
     window = StoredAggregator(algorithm, bound, found, name, sizes=Sizes(**sizes), owns_store=isinstance(store, str))
