@@ -6,42 +6,16 @@ import functools
 
 import pytest
 from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from sash.aggregators.contract import END, MASK, OLDEST
 from sash.aggregators.daba_lite import ACCUMULATOR, BACK, BACK_TOTAL, LEFT, MIDDLE, RIGHT, RING
-from sash.algebra.declaring import aggregate, monoid_of
 from sash.engine.aggregator import aggregator
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, Concat, Max
+from tests.aggregators import walking
+from tests.aggregators.walking import RUNS, Poisoned
 
-RUNS = st.lists(st.tuples(st.sampled_from("+-~s"), st.integers(1, 20)), max_size=10)
-
-
-@aggregate(state={"slope": "i8", "offset": "i8"})
-class Poisoned:
-    """Affine maps with an identity that is none: whoever combines with it spoils the answer."""
-
-    identity = (0, 0)
-    lift, combine, lower = Affine.lift, Affine.combine, Affine.lower
-
-
-def follow(runs, aggregate, **options):
-    """Insert (+), evict (-), slide (~), save and restore (s) in runs; after each step all must hold."""
-    window, monoid, lifted = aggregator("daba_lite", aggregate, **options), monoid_of(aggregate), []
-    for step in "".join(step.replace("~", "-+") * times for step, times in runs):
-        if step == "+":
-            window.insert(37 * len(lifted) % 101)
-            lifted.append(monoid.lift(37 * len(lifted) % 101))
-        elif step == "-" and len(window) > 0:
-            window.evict()
-        elif step == "s":
-            saved, window = window.snapshot(), aggregator("daba_lite", aggregate, **options)
-            window.restore(saved)
-        window.check_invariants(lifted)
-        held = lifted[len(lifted) - len(window) :]
-        total = functools.reduce(monoid.combine, held) if held else None
-        assert window.query() == (monoid.lower(total) if monoid.lower and held else total)
+follow = functools.partial(walking.follow, "daba_lite")
 
 
 def laid_open(window, origin):

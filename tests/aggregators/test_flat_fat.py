@@ -19,20 +19,13 @@ from sash.engine.aggregator import aggregator
 from sash.errors import DataError, DeclarationError, FormatError, UnsupportedError
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, ArgMax, Bloom, Concat, Max, Sum
+from tests.aggregators.walking import Poisoned
 
 SIZES = st.integers(1, 40)
 
 
 def flat_fat(aggregate, values, **options):
     return aggregator("flat_fat", aggregate, values=values, **options)
-
-
-@aggregate(state={"slope": "i8", "offset": "i8"})
-class Poisoned:
-    """Affine maps with an identity that is none: whoever combines with it spoils the answer."""
-
-    identity = (0, 0)
-    lift, combine, lower = Affine.lift, Affine.combine, Affine.lower
 
 
 def recorded(text):

@@ -10,20 +10,13 @@ from hypothesis import strategies as st
 
 from sash.aggregators.contract import END, MASK, OLDEST
 from sash.aggregators.flat_fit import RING
-from sash.algebra.declaring import aggregate, monoid_of
+from sash.algebra.declaring import monoid_of
 from sash.engine.aggregator import aggregator
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, Concat, Sum
+from tests.aggregators.walking import Poisoned
 
 RUNS = st.lists(st.tuples(st.sampled_from("+-~?s"), st.integers(1, 20)), max_size=12)
-
-
-@aggregate(state={"slope": "i8", "offset": "i8"})
-class Poisoned:
-    """Affine maps with an identity that is none: whoever combines with it spoils the answer."""
-
-    identity = (0, 0)
-    lift, combine, lower = Affine.lift, Affine.combine, Affine.lower
 
 
 def follow(runs, aggregate, **options):

@@ -7,7 +7,6 @@ import math
 
 import pytest
 from hypothesis import given
-from hypothesis import strategies as st
 
 from sash.aggregators.contract import View
 from sash.aggregators.subtract_on_evict import ALGORITHM, RING, TOTAL
@@ -17,8 +16,8 @@ from sash.engine.events import Folder, reader
 from sash.errors import UnsupportedError
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, Max, Sum
-
-RUNS = st.lists(st.tuples(st.sampled_from("+-~s"), st.integers(1, 20)), max_size=10)
+from tests.aggregators import walking
+from tests.aggregators.walking import RUNS
 
 
 @aggregate(state=object)
@@ -60,22 +59,7 @@ class FloatSum:
         return whole - older
 
 
-def follow(runs, aggregate, **options):
-    """Insert (+), evict (-), slide (~), save and restore (s) in runs; after each step all must hold."""
-    window, monoid, lifted = aggregator("subtract_on_evict", aggregate, **options), monoid_of(aggregate), []
-    for step in "".join(step.replace("~", "-+") * times for step, times in runs):
-        if step == "+":
-            window.insert(37 * len(lifted) % 101)
-            lifted.append(monoid.lift(37 * len(lifted) % 101))
-        elif step == "-" and len(window) > 0:
-            window.evict()
-        elif step == "s":
-            saved, window = window.snapshot(), aggregator("subtract_on_evict", aggregate, **options)
-            window.restore(saved)
-        window.check_invariants(lifted)
-        held = lifted[len(lifted) - len(window) :]
-        total = functools.reduce(monoid.combine, held) if held else None
-        assert window.query() == (monoid.lower(total) if monoid.lower and held else total)
+follow = functools.partial(walking.follow, "subtract_on_evict")
 
 
 @pytest.mark.parametrize("aggregate", [Word, Affine])
