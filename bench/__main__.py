@@ -6,10 +6,10 @@ import argparse
 import sys
 from typing import Any
 
-from bench import citibike, combination, disorder, products, rounds, slide
+from bench import citibike, combination, disorder, products, rounds, slide, stores, tables
 from bench.measuring import record
 
-SUITES = {suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike)}
+SUITES = {suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike, stores, tables)}
 
 
 def main() -> None:

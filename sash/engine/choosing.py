@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sash.algebra.monoid import Monoid
 from sash.algebra.state import Record, Scalar
+from sash.windows.bounds import Bounds, Every
 
 
 class Question(NamedTuple):
@@ -38,6 +39,25 @@ def choose(question: Question) -> Choice:
     if all(monoid.invert is not None and monoid.exact is True for monoid in question.monoids):
         return Choice("subtract_on_evict", "every aggregate has an exact inverse: leaving rows are subtracted")
     return Choice("two_stacks_lite", "any associative aggregate, highest throughput")
+
+
+def choose_run(question: Question, bounds: Bounds, *, is_exact: bool) -> Choice:
+    """Choose an algorithm for sorted rows that come in batches; `is_exact`: order values are integers."""
+    if only_grows(bounds, is_exact=is_exact):
+        return Choice("running_total", "windows only grow until they begin anew: one running total is enough")
+    return choose(question)
+
+
+def only_grows(bounds: Bounds, *, is_exact: bool) -> bool:
+    """Whether no row ever leaves a window before all of it does.
+
+    On a grid that is so if windows have no row in common; with floats, rounding may put one into two of them.
+    """
+    if bounds.rows is not None:
+        return False
+    if isinstance(bounds.every, Every) and bounds.span is not None and is_exact:
+        return bounds.span < bounds.every.step or (bounds.span == bounds.every.step and bounds.closed != "both")
+    return bounds.kind in ("everything", "gap", "since")
 
 
 def _scans(question: Question) -> bool:

@@ -5,12 +5,23 @@ Elements of the window are numbered as the rows are, so a frame speaks of both.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
-from sash.aggregators.contract import END, OLDEST, Fifo, Jit, State
+from sash.aggregators.contract import END, MASK, OLDEST, Fifo, Jit, State
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
 from sash.windows.frames import Frames
+
+ELEMENTS, COLUMNS = 0, 1  # the row numbers of element 0 and of the first row of the columns
+
+
+class Windows(NamedTuple):
+    """Frames of row numbers; the first `n_answers` of them are to be answered."""
+
+    starts: Any
+    ends: Any
+    n_answers: int
+    empty: int  # a cell of no rows, for frames that hold none
 
 
 def rows_driver(fifo: Fifo, cells: Cells, jit: Jit) -> Function:
@@ -46,3 +57,56 @@ def frames_driver(fifo: Fifo, cells: Cells, jit: Jit) -> Function:
             lower(results, i, s.pool, query(s) if start < end else empty)
 
     return jit(drive_frames)
+
+
+def runs_driver(fifo: Fifo, cells: Cells, forget: Function, jit: Jit) -> Function:
+    """Make drive(state, place, columns, framed, done, results) -> how many frames are done.
+
+    Rows are numbered over all batches: element 0 is row place[ELEMENTS], and columns begin with row place[COLUMNS]. A
+    window that begins after all elements makes `forget` drop them at once, and rows in no window are never inserted.
+    Frames beyond `n_answers` are entered, not answered. It stops early where the ring is full; after the ring has
+    been replaced by a larger one it goes on with the same frame.
+    """
+    insert, evict, query, lower = fifo.insert, fifo.evict, fifo.query, cells.lower
+
+    def drive_runs(s: State, place: Any, columns: Any, framed: Windows, done: int, results: Any) -> int:
+        starts, ends = framed.starts, framed.ends
+        for i in range(done, len(starts)):
+            start, end = starts[i] - place[ELEMENTS], ends[i] - place[ELEMENTS]
+            if start >= s.at[END]:
+                forget(s)
+                place[ELEMENTS] = starts[i] - s.at[END]
+                end = ends[i] - place[ELEMENTS]
+            else:
+                while s.at[OLDEST] < start:
+                    evict(s)
+            shift = place[ELEMENTS] - place[COLUMNS]
+            while s.at[END] < end:
+                if s.at[END] - s.at[OLDEST] > s.at[MASK]:
+                    return i
+                insert(s, columns, s.at[END] + shift)
+            if i < framed.n_answers:
+                lower(results, i, s.pool, query(s) if starts[i] < ends[i] else framed.empty)
+        return len(starts)
+
+    return jit(drive_runs)
+
+
+def forgetter(fifo: Fifo, jit: Jit, *, at_once: bool) -> Function:
+    """Make forget(state): the window becomes empty.
+
+    At once is right for algorithms whose empty window is told by registers of zero, whatever cells and links hold.
+    """
+    evict = fifo.evict
+
+    def forget_all(s: State) -> None:
+        mask = s.at[MASK]
+        for register in range(len(s.at)):
+            s.at[register] = 0
+        s.at[MASK] = mask
+
+    def forget_each(s: State) -> None:
+        while s.at[OLDEST] < s.at[END]:
+            evict(s)
+
+    return jit(forget_all if at_once else forget_each)

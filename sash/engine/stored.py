@@ -27,14 +27,14 @@ from sash.aggregators.levels import N_LEVELS, Levels, Place, in_two_rings
 from sash.aggregators.policy_search import N_ROWS, N_SCRATCH, Search
 from sash.algebra.monoid import Monoid, ungraded
 from sash.compiling.cells import Cells
-from sash.compiling.jit import entry, explaining, interpreted
+from sash.compiling.jit import entry, interpreted
 from sash.engine.background import Background
 from sash.engine.binding import Bound
 from sash.engine.building import Built, build, nested, unnested
 from sash.engine.events import Folder, reader
 from sash.engine.in_order import event_of, inserter
 from sash.engine.packing import Packing
-from sash.engine.policing import searcher
+from sash.engine.policing import asking, searcher, visible_to
 from sash.engine.residence import Residence, Shape, Sizes
 from sash.engine.snapshot import arrays_of, dump_pool, load_pool, seal, unseal
 from sash.errors import DeclarationError, EmptyWindowError, FormatError, StoreAccessError, UnsupportedError
@@ -169,13 +169,14 @@ class StoredAggregator:
         if len(self) == 0:
             return
         wanted = as_policy(policy)
+        visible = self._visible if wanted is self._policy else visible_to(wanted, self._bound)
         total = self._built.fifo.query(self._state)
         scratch, answers = self._built.cells.allocate(N_SCRATCH), self._built.cells.results(N_ROWS)
-        with explaining([wanted.name]):
-            stays = self._search(wanted).find(self._state, self._state.pool, total, scratch, answers)
+        with asking(wanted, visible):
+            stays = self._search(wanted, visible).find(self._state, self._state.pool, total, scratch, answers)
         self._evict_to(int(stays))
 
-    def _search(self, policy: Policy) -> Search:
+    def _search(self, policy: Policy, visible: tuple[str | None, ...]) -> Search:
         """The search of windows in memory, run step by step: a node may have to be read first."""
         levels = self._built.algorithm.levels
         assert levels is not None
@@ -185,14 +186,8 @@ class StoredAggregator:
         def place(s: State, level: int, node: int) -> int:
             return self._residence.visit(s, int(level), int(node), spare)
 
-        visible = self._visible if policy is self._policy else self._names()
         named = list(zip(visible, self._bound.monoids, strict=True))
         return searcher(Levels(place, top, n_nodes), _callable(self._built), named, policy, interpreted)
-
-    def _names(self) -> tuple[str | None, ...]:
-        monoids = self._bound.monoids
-        names = self._bound.names or (monoids[0].name,)
-        return names + (None,) * (len(monoids) - len(names))
 
     # --- memory ------------------------------------------------------------------------------------
 

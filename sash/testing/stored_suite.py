@@ -22,8 +22,9 @@ from hypothesis.stateful import rule  # isort: skip
 class StoredMachine(FifoMachine):
     """A window in a store and the truth beside it; `stored_machine` adds the rules."""
 
+    subject: Any
     make_store: Callable[[], Store]
-    sizes: dict[str, int]
+    sizes: dict[str, Any]
 
     def __init__(self) -> None:
         self.store = type(self).make_store()

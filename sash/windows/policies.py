@@ -12,10 +12,11 @@ stay is therefore the youngest element of the old part, and a bound on a sum ask
         return total.total - old.total + old.last > 10
 
 A policy must be *monotone*: if a part goes, every shorter one goes. It is compiled like an aggregate:
-numbers, comparisons, `and`, `or`, functions of math. A null answer reaches it as NaN among floats and as
-0 among integers.
+numbers, comparisons, `and`, `or`, functions of math. A null answer reaches it as NaN, or as 0 where it is
+compiled and the answers are integers.
 
-The policies made here bring their own aggregates; they may stand beside any others in a window.
+The policies made here bring their own aggregates; they may stand beside any others in a window. A row
+without a value goes with the one before it; if there is none, with all that is known to be too old.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from numbers import Integral, Real
 from typing import Any
 
 from sash.algebra.aggregate import Aggregate
@@ -58,21 +60,27 @@ def as_policy(given: Any, aggregates: Mapping[str, Aggregate] | None = None) -> 
 
 def at_most(n: int) -> Policy:
     """Keep the last n values."""
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
         raise DeclarationError(f"at_most needs a positive number of values, got {n!r}")
-    return Policy(f"at_most({n})", _at_most(n), _named(n=count()))
+    return Policy(f"at_most({n})", _at_most(int(n)), _named(n=count()))
 
 
 def within(span: float, column: str, *, closed: str = "both") -> Policy:
-    """Keep what is within a span of the newest time; `closed="right"` gives up what is exactly as old."""
+    """Keep what is within a span of the newest time; `closed="right"` gives up what is exactly as old.
+
+    Times must not fall.
+    """
     _require_not_negative("within", span)
     if closed not in ("both", "right"):
         raise DeclarationError(f'within takes closed="both" or "right", got {closed!r}')
-    return Policy(f"within({span!r}, {column!r})", _within(span, closed == "both"), _named(time=last(column)))
+    needed = _named(time=last(column), n_times=count(column))
+    return Policy(f"within({span!r}, {column!r})", _within(span, closed == "both"), needed)
 
 
 def sum_at_most(limit: float, column: str) -> Policy:
-    """Keep the newest values that add up to at most the limit; values must not be negative."""
+    """Keep the newest values that add up to at most the limit; values must be finite and not negative."""
+    if not _is_number(limit):
+        raise DeclarationError(f"sum_at_most needs a number for its limit, got {limit!r}")
     return Policy(
         f"sum_at_most({limit!r}, {column!r})", _sum_at_most(limit), _named(sum=sum(column), last=last(column))
     )
@@ -80,25 +88,32 @@ def sum_at_most(limit: float, column: str) -> Policy:
 
 def since_maximum(column: str) -> Policy:
     """Keep what follows the maximum, the earliest if there are several, and that row itself."""
-    return Policy(f"since_maximum({column!r})", _since_maximum, _named(max=max(column)))
+    return Policy(f"since_maximum({column!r})", _since_maximum, _named(max=max(column), n_values=count(column)))
 
 
 def since_longest_run(time: str, value: str) -> Policy:
-    """Keep what follows the beginning of the longest run of rising values."""
-    run = longest_increasing_run(time, value)
-    return Policy(f"since_longest_run({time!r}, {value!r})", _since_longest_run, _named(run=run, time=last(time)))
+    """Keep the longest run of rising values, the earliest if there are several, and what follows it.
+
+    Times must rise.
+    """
+    needed = _named(run=longest_increasing_run(time, value), time=last(time), n_times=count(time))
+    return Policy(f"since_longest_run({time!r}, {value!r})", _since_longest_run, needed)
 
 
 def since_gap(span: float, column: str) -> Policy:
-    """Keep what follows the last silence of more than a span: a session."""
+    """Keep what follows the last silence of more than a span: a session. Times must not fall."""
     _require_not_negative("since_gap", span)
-    return Policy(f"since_gap({span!r}, {column!r})", _since_gap, _named(session=last_session(span, column)))
+    needed = _named(session=last_session(span, column), n_times=count(column))
+    return Policy(f"since_gap({span!r}, {column!r})", _since_gap, needed)
 
 
 def either(*policies: Policy) -> Policy:
     """Give up what any of several policies gives up: all their bounds hold at once."""
-    if len(policies) < 2:
-        raise DeclarationError("either takes two policies or more")
+    if len(policies) < 2 or not all(isinstance(policy, Policy) for policy in policies):
+        raise DeclarationError(
+            f"either takes two policies of sash.policies or more, got {policies!r}; functions are joined by `or` in "
+            "a function of your own"
+        )
     first, *others = policies
     for other in others:
         first = _either(first, other)
@@ -113,21 +128,29 @@ def _either(first: Policy, second: Policy) -> Policy:
                 f"{first.name} and {second.name} both call an aggregate {name!r}, and mean different ones; "
                 "write one function of (total, old) over aggregates with names of your own"
             )
-    rule_1, rule_2 = first.rule, second.rule
-
-    def rule(total: Any, old: Any) -> bool:
-        return rule_1(total, old) or rule_2(total, old)
-
+    rule = _either_rule(first.rule, second.rule)
     return Policy(f"either({first.name}, {second.name})", rule, tuple(needed.items()))
+
+
+@lru_cache(maxsize=64)
+def _either_rule(first: Rule, second: Rule) -> Rule:
+    def rule(total: Any, old: Any) -> bool:
+        return first(total, old) or second(total, old)
+
+    return rule
 
 
 def _named(**aggregates: Aggregate) -> tuple[tuple[str, Aggregate], ...]:
     return tuple(aggregates.items())
 
 
+def _is_number(given: Any) -> bool:
+    return isinstance(given, Real) and given == given  # noqa: PLR0124 - NaN is none
+
+
 def _require_not_negative(name: str, span: float) -> None:
-    if not span >= 0:
-        raise DeclarationError(f"{name} needs a span that is not negative, got {span!r}")
+    if not _is_number(span) or span < 0:
+        raise DeclarationError(f"{name} needs a span in the numbers of its column, not negative, got {span!r}")
 
 
 @lru_cache(maxsize=64)
@@ -141,6 +164,8 @@ def _at_most(n: int) -> Rule:
 @lru_cache(maxsize=64)
 def _within(span: float, keeps_bound: bool) -> Rule:
     def rule(total: Any, old: Any) -> bool:
+        if old.n_times == 0:
+            return bool(total.n_times > 0)
         age = total.time - old.time
         return bool(age > span or (age == span and not keeps_bound))
 
@@ -150,20 +175,28 @@ def _within(span: float, keeps_bound: bool) -> Rule:
 @lru_cache(maxsize=64)
 def _sum_at_most(limit: float) -> Rule:
     def rule(total: Any, old: Any) -> bool:
+        if old.sum != old.sum:  # null: nothing to subtract
+            return bool(total.sum > limit)
         return bool((total.sum - old.sum) + old.last > limit)  # what the youngest of the old begins is too much
 
     return rule
 
 
 def _since_maximum(total: Any, old: Any) -> bool:
+    if old.n_values == 0:
+        return bool(total.n_values > 0)
     if total.max != total.max:
         return bool(old.max == old.max)
     return bool(old.max < total.max)
 
 
 def _since_longest_run(total: Any, old: Any) -> bool:
-    return bool(old.time < total.run.start)
+    if total.run.length > 0:
+        return bool(old.n_times == 0 or old.time < total.run.start)
+    return False
 
 
 def _since_gap(total: Any, old: Any) -> bool:
-    return bool(total.session.is_cut and old.session.end < total.session.begin)
+    if total.n_times > 0 and total.session.is_cut:
+        return bool(old.n_times == 0 or old.session.end < total.session.begin)
+    return False

@@ -1,0 +1,137 @@
+"""Windows in a store beside windows in memory: rounds, bulk evictions, memory, and what they ask of the store."""
+
+from __future__ import annotations
+
+import multiprocessing
+import resource
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+import sash
+from sash.testing.stores import CountingStore
+
+NAME = "stores"
+BATCH = 4096
+
+
+def run(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """Rounds, bulk evictions, then a large window in a process of its own."""
+    for exponent in (10, 16) if quick else (10, 14, 18, 22):
+        yield _rounds(exponent, 16 if quick else 128)
+    yield from _evictions(18 if quick else 23)
+    exponent = 20 if quick else 25
+    for where in ("lmdb", "memory"):
+        yield {"what": f"2^{exponent} of 16 bytes", "in": where, **_in_child(where, exponent)}
+
+
+@contextmanager
+def _directory() -> Iterator[str]:
+    path = tempfile.mkdtemp(prefix="sash-bench-")
+    try:
+        yield path
+    finally:
+        shutil.rmtree(path)
+
+
+def _values() -> Any:
+    return np.random.default_rng(20261115).random(BATCH)
+
+
+def _fill(window: Any, n: int) -> None:
+    values = _values()
+    for begin in range(0, n, BATCH):
+        window.bulk_insert(values[: n - begin])
+
+
+def _rounds(exponent: int, n_batches: int) -> dict[str, Any]:
+    """Batches of insertions, evictions and a query, over LMDB and in memory, alternating."""
+    with _directory() as path:
+        counted = CountingStore(sash.open_store(f"lmdb://{path}/store"))
+        stored = sash.aggregator("amta", sash.sum(), store=counted, name="w")
+        in_memory = sash.aggregator("amta", sash.sum(), compiled=True)
+        values, spent = _values(), {"stored": [], "in_memory": []}
+        for window in (stored, in_memory):
+            _fill(window, 1 << exponent)
+            window.bulk_insert(values)
+            window.bulk_evict(BATCH)
+        counted.take()
+        for _ in range(n_batches):
+            for name, window in (("stored", stored), ("in_memory", in_memory)):
+                before = time.perf_counter()
+                window.bulk_insert(values)
+                window.bulk_evict(BATCH)
+                window.query()
+                spent[name].append(time.perf_counter() - before)
+        stored.flush()
+        taken, n = counted.take(), n_batches * BATCH
+        stored.close()
+        counted.close()
+    mean = {name: sum(each) / n * 1e9 for name, each in spent.items()}
+    return {
+        "what": "rounds in batches",
+        "n": f"2^{exponent}",
+        "lmdb_ns": round(mean["stored"], 1),
+        "memory_ns": round(mean["in_memory"], 1),
+        "more_ns": round(mean["stored"] - mean["in_memory"], 1),
+        "keys read a round": round(taken.keys_got / n, 5),
+        "keys written a round": round(taken.keys_put / n, 5),
+        "writes a round": round(taken.writes / n, 6),
+    }
+
+
+def _evictions(exponent: int) -> Iterator[dict[str, Any]]:
+    """Bulk evictions of 1, 4, 16 ... out of a full window, over LMDB, each from the same durable state."""
+    with _directory() as path:
+        counted = CountingStore(sash.open_store(f"lmdb://{path}/store"))
+        window = sash.aggregator("amta", sash.sum(), store=counted, name="w")
+        _fill(window, 1 << exponent)
+        window.flush()
+        counts = [1 << k for k in range(0, exponent, 4)] + [1 << exponent - 1, (1 << exponent) - 1]
+        for count in counts:
+            again = sash.aggregator("amta", sash.sum(), store=counted, name="w")
+            counted.take()
+            before = time.perf_counter()
+            again.bulk_evict(count)
+            spent = time.perf_counter() - before
+            read = counted.take().keys_got
+            yield {"what": "bulk eviction, lmdb", "n": f"2^{exponent}", "evicted": count, "ms": round(spent * 1e3, 3),
+                   "keys read": read}  # fmt: skip
+
+
+def _in_child(where: str, exponent: int) -> dict[str, Any]:
+    """Fill a window in a process of its own, and ask the system what it took at most."""
+    with _directory() as path:
+        context = multiprocessing.get_context("spawn")
+        receiver, sender = context.Pipe(duplex=False)
+        process = context.Process(target=_large_window, args=(where, exponent, path, sender))
+        process.start()
+        found: dict[str, Any] = receiver.recv()
+        process.join()
+    return found
+
+
+def _large_window(where: str, exponent: int, path: str, sender: Any) -> None:
+    """Two numbers an element, sum and maximum; a round at the end shows that it works."""
+    aggregates = {"sum": sash.sum("x"), "max": sash.max("x")}
+    options = {"store": f"lmdb://{path}/store", "name": "w"} if where == "lmdb" else {"compiled": True}
+    window = sash.aggregator("amta", aggregates, **options)
+    empty = _peak_mb()
+    before = time.perf_counter()
+    for _ in range((1 << exponent) // BATCH):
+        window.bulk_insert({"x": _values()})
+    filled = time.perf_counter() - before
+    window.bulk_evict(BATCH)
+    window.query()
+    sender.send({
+        "peak_mb": _peak_mb(), "empty_mb": empty, "fill_ns": round(filled / (1 << exponent) * 1e9, 1),
+    })  # fmt: skip
+
+
+def _peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024

@@ -1,0 +1,191 @@
+"""Windows over tables: nanoseconds a row by the number of keys, and Sash beside pandas, Polars and DuckDB.
+
+Two parts. The engine alone: count, sum and max together over sorted columns of 1, 1,000 and 10^6 keys, beside a copy of
+the same columns in and out. Whole tables: one declaration, `spec(df)` on a Polars table, beside what a user
+would otherwise write; sorting, grouping and putting answers back are in the time of all of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import sash
+from bench.measuring import best_ns
+from sash.engine.columns import Column
+from sash.engine.running import Batch, answer_whole
+from sash.windows.bounds import Bounds
+
+NAME = "tables"
+TOGETHER = {"n": sash.count(), "sum": sash.sum("x"), "max": sash.max("x")}
+YEAR_MS = 365 * 86_400_000
+SPANS = {"1 hour": "1h", "30 days": "30d"}
+LONG = {"1h": "1 HOUR", "30d": "30 DAY"}
+AGGREGATES = {
+    "sum": sash.sum("x"),
+    "max": sash.max("x"),
+    "std": sash.std("x"),
+    "argmax": sash.argmax("x", "i"),
+    "median": sash.median("x"),
+}
+
+
+def run(*, quick: bool) -> Iterator[dict[str, Any]]:
+    """The engine by keys, then whole tables by window and aggregate."""
+    yield from _by_keys(1_000_000 if quick else 10_000_000)
+    yield from _beside_peers(200_000 if quick else 2_000_000)
+
+
+# --- the engine ------------------------------------------------------------------------------------
+
+
+def _by_keys(n: int) -> Iterator[dict[str, Any]]:
+    generator = np.random.default_rng(20261116)
+    x, answers = generator.random(n), [np.empty(n) for _ in TOGETHER]
+    for n_keys in (1, 1_000, 1_000_000):
+        keys = np.sort(generator.integers(0, n_keys, n))
+        begins = np.append(True, keys[1:] != keys[:-1])
+        order = np.sort(keys * YEAR_MS + generator.integers(0, YEAR_MS, n)) - keys * YEAR_MS
+        batch = Batch(begins, order, {"x": Column(x, None)})
+        copy_ns = best_ns(lambda batch=batch: _copied(batch, answers), n)
+        mean_gap = YEAR_MS * n_keys // n
+        for what, bounds in (
+            ("rows 100", Bounds(rows=100)),
+            ("about 10 rows", Bounds(span=10 * mean_gap)),
+            ("about 1,000 rows", Bounds(span=1_000 * mean_gap)),
+            ("everything", Bounds()),
+        ):
+            ns = best_ns(lambda bounds=bounds, batch=batch: answer_whole(bounds, TOGETHER, batch), n)
+            yield {
+                "what": what, "keys": n_keys, "sash_ns": round(ns, 1), "copy_ns": round(copy_ns, 1),
+                "beyond_ns": round(ns - copy_ns, 1),
+            }  # fmt: skip
+
+
+def _copied(batch: Batch, answers: list[Any]) -> None:
+    """Read every column and write every answer, into memory as fresh as that of answers."""
+    np.copy(batch.begins), np.copy(batch.order)
+    for _ in answers:
+        np.copy(batch.columns["x"].values)
+
+
+# --- whole tables ----------------------------------------------------------------------------------
+
+
+def _beside_peers(n: int, n_keys: int = 10) -> Iterator[dict[str, Any]]:
+    import polars as pl
+
+    columns = _table(n, n_keys)
+    frame = pl.DataFrame(columns)
+    peers = _peers(columns, frame)
+    window = sash.window(by="key", order_by="ts")
+    windows: list[tuple[str, Any, Any]] = [(span, short, window.range(span)) for span, short in SPANS.items()]
+    windows += [(f"{rows:,} rows", rows, window.rows(rows)) for rows in (100, 100_000) if rows < n // n_keys]
+    for shown, length, declared in windows:
+        for name, aggregate in AGGREGATES.items():
+            yield _compare(shown, length, declared.agg(answer=aggregate), name, frame, peers)
+
+
+def _table(n: int, n_keys: int) -> dict[str, Any]:
+    """Rows sorted by time; no key has two rows at the same time, as peers differ in what they make of those."""
+    generator = np.random.default_rng(7)
+    ts = np.sort(generator.choice(YEAR_MS, n, replace=False)) * 1000
+    return {
+        "key": generator.integers(0, n_keys, n),
+        "ts": (np.datetime64("2018-01-01", "us") + ts.astype("m8[us]")),
+        "x": generator.random(n),
+        "i": np.arange(n),
+    }
+
+
+def _compare(
+    shown: str, length: Any, spec: Any, name: str, frame: Any, peers: dict[str, Callable[[str, Any], Any]]
+) -> dict[str, Any]:
+    n = len(frame)
+    answers = spec(frame)["answer"].to_numpy()
+    sash_ns = best_ns(lambda: spec(frame), n, repeats=3)
+    row: dict[str, Any] = {"what": name, "window": shown, "sash_ns": round(sash_ns, 1)}
+    for peer, ask in peers.items():
+        found = ask(name, length)
+        if found is None:
+            row[peer] = "cannot"
+        elif not np.allclose(found, answers, rtol=1e-6, atol=1e-9, equal_nan=True):
+            row[peer] = "differs"
+        else:
+            ratio = best_ns(lambda ask=ask: ask(name, length), n, repeats=2, budget_s=5.0) / sash_ns
+            row[peer] = round(ratio, 1)
+    return row
+
+
+def _peers(columns: dict[str, Any], frame: Any) -> dict[str, Callable[[str, Any], Any]]:
+    """Peer -> a function of (aggregate, length): answers in the order of the table, or None if it cannot."""
+    made = {}
+    for name, make in (("pandas", _pandas), ("polars", _polars), ("duckdb", _duckdb)):
+        try:
+            made[name] = make(columns, frame)
+        except ImportError:
+            continue
+    return made
+
+
+def _pandas(columns: dict[str, Any], frame: Any) -> Callable[[str, Any], Any]:
+    import pandas as pd
+
+    table = pd.DataFrame(columns)
+
+    def ask(name: str, length: Any) -> Any:
+        if name == "argmax":
+            return None
+        if isinstance(length, int):
+            rolling = table.groupby("key")["x"].rolling(length, min_periods=1)
+        else:
+            rolling = table.groupby("key").rolling(length, on="ts", closed="both", min_periods=1)["x"]
+        found = getattr(rolling, name)()
+        if isinstance(length, int):
+            return found.droplevel(0).sort_index().to_numpy()
+        order = np.argsort(table["key"].to_numpy(), kind="stable")  # of the answers: key by key
+        answers = np.empty(len(table))
+        answers[order] = found.to_numpy()
+        return answers
+
+    return ask
+
+
+def _polars(columns: dict[str, Any], frame: Any) -> Callable[[str, Any], Any]:
+    import polars as pl
+
+    x = pl.col("x")
+
+    def ask(name: str, length: Any) -> Any:
+        if isinstance(length, int):
+            if name == "argmax":
+                return None
+            rolled = getattr(x, f"rolling_{name}")(length, min_samples=1).over("key")
+            return frame.select(rolled).to_series().to_numpy()
+        if name == "argmax":
+            answer = pl.col("i").get(x.arg_max()).rolling(index_column="ts", period=length, closed="both").over("key")
+        else:
+            answer = getattr(x, f"rolling_{name}_by")("ts", window_size=length, closed="both").over("key")
+        return frame.select(answer).to_series().to_numpy()
+
+    return ask
+
+
+def _duckdb(columns: dict[str, Any], frame: Any) -> Callable[[str, Any], Any]:
+    import duckdb
+
+    functions = {"sum": "sum(x)", "max": "max(x)", "std": "stddev_samp(x)", "argmax": "arg_max(i, x)"}
+    functions["median"] = "median(x)"
+    connection = duckdb.connect()
+    connection.register("rows", frame.to_arrow())
+
+    def ask(name: str, length: Any) -> Any:
+        preceding = f"ROWS {length - 1}" if isinstance(length, int) else f"RANGE INTERVAL {LONG[length]}"
+        unit, bound = preceding.split(maxsplit=1)
+        over = f"(PARTITION BY key ORDER BY ts {unit} BETWEEN {bound} PRECEDING AND CURRENT ROW)"
+        query = f"SELECT i, {functions[name]} OVER {over} AS answer FROM rows ORDER BY i"
+        return connection.execute(query).fetchnumpy()["answer"]
+
+    return ask
