@@ -44,6 +44,11 @@ from sash.errors import (
     EmptyWindowError,
     FormatError,
     SashError,
+    StoreAccessError,
+    StoreError,
+    StoreFullError,
+    StoreReadOnlyError,
+    StoreUnavailableError,
     SumOverflowError,
     UnknownNameError,
     UnsupportedError,
@@ -53,29 +58,39 @@ if TYPE_CHECKING:
     from sash.engine.aggregator import aggregator
     from sash.engine.cards import algorithms
     from sash.engine.sliding import slide
+    from sash.frames.spec import together
+    from sash.frames.window import window
+    from sash.stores.opening import open_store
+    from sash.windows import policies
 
-_LAZY = {  # what needs Numba, and where it is
+_LAZY = {  # what needs Numba or is seldom needed, and where it is
     "aggregator": "sash.engine.aggregator",
     "algorithms": "sash.engine.cards",
+    "open_store": "sash.stores.opening",
     "slide": "sash.engine.sliding",
+    "together": "sash.frames.spec",
+    "window": "sash.frames.window",
 }
 
 __all__ = [
     "Aggregate", "DataError", "DeclarationError", "EmptyWindowError", "FormatError", "SashError",
+    "StoreAccessError", "StoreError", "StoreFullError", "StoreReadOnlyError", "StoreUnavailableError",
     "SumOverflowError", "UnknownNameError", "UnsupportedError", "__version__", "agg", "aggregate",
     "aggregator", "algorithms", "all", "any", "argmax", "argmin", "bit_and", "bit_or", "bit_xor",
     "bloom", "bloom_contains", "check_laws", "codec", "collect", "concat", "corr", "count", "count_min",
     "count_min_estimate", "cov", "distinct", "first", "geomean", "histogram", "hyperloglog", "kll", "last",
     "longest_increasing_run", "m4", "max", "max_count", "mean", "median", "min", "min_count", "mode",
-    "moment_sketch", "nth_youngest", "product", "quantile", "range", "slide", "std", "sum", "tdigest",
-    "theta", "top_k", "trend", "var",
+    "moment_sketch", "nth_youngest", "open_store", "policies", "product", "quantile", "range", "slide", "std",
+    "sum", "tdigest", "theta", "together", "top_k", "trend", "var", "window",
 ]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:
-    """Load what needs Numba on first use; for a name nobody knows, name the nearest."""
+    """Load on first use what is not always needed; for a name nobody knows, name the nearest."""
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
+    if name == "policies":
+        return importlib.import_module("sash.windows.policies")
     if name.startswith("_"):
         raise AttributeError(name)
     raise AttributeError(str(UnknownNameError.among("aggregate or function", name, __all__)))

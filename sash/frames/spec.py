@@ -1,0 +1,174 @@
+"""Specs: a window with named aggregates, ready to be called on a table; and several of them together.
+
+A spec holds no data and no compiled code. Everything it needs to know of a table it finds out when
+it is called, so the same spec serves pandas, Polars, Arrow and plain arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from sash.aggregators import ALGORITHMS
+from sash.errors import DeclarationError, UnknownNameError
+from sash.frames.dispatching import answer_columns, answer_table
+from sash.frames.explaining import Explanation, explain
+from sash.frames.extents import Named, require_choice, show_aggregate
+from sash.windows.durations import Duration, read_length
+
+if TYPE_CHECKING:
+    from sash.frames.window import Window
+
+EMIT = ("final", "eager", "revise")
+LATE = ("drop", "raise", "aside")
+NO_TIME = Duration(0)
+
+
+@dataclass(frozen=True)
+class Streaming:
+    """How a stream answers; batch ignores it."""
+
+    emit: str = "final"
+    lateness: Duration = NO_TIME
+    late: str = "drop"
+
+
+@dataclass(frozen=True, repr=False)
+class Spec:
+    """What to compute over which window; call it on a table."""
+
+    window: Window
+    aggregates: Named
+    forced: str | None = None  # an algorithm, if one was asked for
+    streaming: Streaming = Streaming()
+
+    def __call__(self, table: Any) -> Any:
+        """Answer for every row of a table: the same kind of table, with the named columns added.
+
+        With `every` or `tumbling` the answer is a new table: the columns of `by`, the time, the answers.
+        """
+        return answer_table((self,), table)
+
+    def columns(self, given: Mapping[str, Any] | None = None, /, **arrays: Any) -> Any:
+        """Answer for columns that are no table: NumPy or Arrow arrays or lists, by name; NumPy arrays out.
+
+        >>> import sash
+        >>> spec = sash.window(order_by="t").range(10).agg(total=sash.sum("x"))
+        >>> spec.columns(t=[1, 5, 20], x=[1, 2, 4])
+        {'total': array([1, 3, 4])}
+        """
+        return answer_columns((self,), given, arrays)
+
+    def algorithm(self, name: str) -> Spec:
+        """The same, by an algorithm of one's own choice; see `sash.algorithms()`."""
+        return replace(self, forced=_require_algorithm(name))
+
+    def stream(self, *, emit: str = "final", lateness: Any = "0 seconds", late: str = "drop") -> Spec:
+        """The same, with how a stream should answer; a batch does not look at it.
+
+        `emit` is "final", "eager" or "revise"; rows later than `lateness` are, by `late`, dropped
+        and counted ("drop"), an error ("raise") or given out beside the answers ("aside").
+        """
+        require_choice("emit", emit, EMIT)
+        require_choice("late", late, LATE)
+        length = read_length(lateness, "lateness", zero=True)
+        if not isinstance(length, Duration):
+            raise DeclarationError(f"lateness needs a unit, as in '10 minutes', got {lateness!r}")
+        return replace(self, streaming=Streaming(emit, length, late))
+
+    def explain(self, table: Any = None) -> Explanation:
+        """Say what will run, which algorithm and why, and what it costs.
+
+        Types decide; without a table every column is taken for 64-bit floats and times for microseconds.
+        """
+        return explain((self,), table)
+
+    def __repr__(self) -> str:
+        aggregates = ", ".join(f"{name}={show_aggregate(each)}" for name, each in self.aggregates)
+        text = f"{self.window!r}.agg({aggregates})"
+        if self.forced is not None:
+            text += f".algorithm({self.forced!r})"
+        if self.streaming != Streaming():
+            emit, lateness, late = self.streaming.emit, self.streaming.lateness, self.streaming.late
+            text += f".stream(emit={emit!r}, lateness={lateness!r}, late={late!r})"
+        return text
+
+
+@dataclass(frozen=True, repr=False)
+class Together:
+    """Specs over the same keys in the same order: sorted once, answered side by side."""
+
+    specs: tuple[Spec, ...]
+
+    def __call__(self, table: Any) -> Any:
+        """Answer all specs for every row of a table."""
+        return answer_table(self.specs, table)
+
+    def columns(self, given: Mapping[str, Any] | None = None, /, **arrays: Any) -> Any:
+        """Answer all specs for columns that are no table."""
+        return answer_columns(self.specs, given, arrays)
+
+    def algorithm(self, name: str) -> Together:
+        """The same, each by an algorithm of one's own choice."""
+        return Together(tuple(spec.algorithm(name) for spec in self.specs))
+
+    def stream(self, *, emit: str = "final", lateness: Any = "0 seconds", late: str = "drop") -> Together:
+        """The same, with how a stream should answer."""
+        return Together(tuple(spec.stream(emit=emit, lateness=lateness, late=late) for spec in self.specs))
+
+    def explain(self, table: Any = None) -> Explanation:
+        """Say what will run for each spec."""
+        return explain(self.specs, table)
+
+    def __repr__(self) -> str:
+        return f"sash.together({', '.join(repr(spec) for spec in self.specs)})"
+
+
+def together(*specs: Spec | Together) -> Together:
+    """Put specs with the same `by` and `order_by` together: one sort, one table of answers."""
+    several = tuple(each for spec in specs for each in _specs_of(spec))
+    if not several:
+        raise DeclarationError("together() needs specs, as in sash.together(hour, day)")
+    first = several[0].window
+    for spec in several[1:]:
+        if (spec.window.by, spec.window.order_by) != (first.by, first.order_by):
+            raise DeclarationError(
+                f"specs that go together have the same by and order_by, but {spec.window!r} differs from {first!r}. "
+                "Call them one after the other"
+            )
+        if spec.window.grid != first.grid:
+            raise DeclarationError(
+                "specs that go together answer at the same rows or instants, but one answers "
+                f"{first.grid or 'at every row'} and another {spec.window.grid or 'at every row'}. "
+                "Call them one after the other"
+            )
+        if spec.streaming != several[0].streaming:
+            raise DeclarationError(
+                "specs that go together answer a stream alike; call stream(...) on what together gives"
+            )
+    _require_distinct_names(several)
+    return Together(several)
+
+
+def _specs_of(given: Any) -> tuple[Spec, ...]:
+    if isinstance(given, Together):
+        return given.specs
+    if isinstance(given, Spec):
+        return (given,)
+    hint = ". Add .agg(...) to the window first" if hasattr(given, "agg") else ""
+    raise DeclarationError(f"together() takes specs, got {given!r}{hint}")
+
+
+def _require_distinct_names(specs: tuple[Spec, ...]) -> None:
+    seen: set[str] = set()
+    for name in (name for spec in specs for name, _ in spec.aggregates):
+        if name in seen:
+            raise DeclarationError(f"two specs both answer {name!r}; give one of them another name")
+        seen.add(name)
+
+
+def _require_algorithm(name: Any) -> str:
+    if name not in ALGORITHMS:
+        raise UnknownNameError.among("algorithm", name, ALGORITHMS)
+    return str(name)
