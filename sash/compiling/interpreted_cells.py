@@ -19,7 +19,7 @@ from sash.compiling.cells import Cells
 def interpreted_cells(monoid: Monoid) -> Cells:
     """Cells of Python values; None is the partial of no rows."""
     monoid = ungraded(monoid)
-    writes = isinstance(monoid.state, Row)
+    writes, n_inputs = isinstance(monoid.state, Row), monoid.n_inputs
     lift = _returning(monoid.lift, monoid.state) if writes else monoid.lift
     join = _returning(monoid.combine, monoid.state) if writes else monoid.combine
     lower = monoid.lower or _same
@@ -35,7 +35,7 @@ def interpreted_cells(monoid: Monoid) -> Cells:
 
     def lift_row(pool: Any, dst: int, columns: Any, i: int) -> None:
         values = [column[i] for column in columns]
-        pool[dst] = None if any(value is None for value in values) else lift(*values)
+        pool[dst] = None if any(value is None for value in values) else lift(*values[:n_inputs])
 
     def lower_cell(results: Any, i: int, pool: Any, src: int) -> None:
         partial = pool[src]

@@ -15,6 +15,8 @@ def answers_of(results: Any, monoid: Monoid, *, masked: bool) -> Any:
     values, valid = results
     if isinstance(values, list):
         values, valid = _from_objects(values, monoid)
+        if monoid.is_compilable and not valid.any():
+            return _nothing(len(values), masked=masked)
     is_complete = valid is None or len(valid) == 0 or bool(valid.all())
     absent = np.empty(0, np.intp) if is_complete else np.flatnonzero(~valid)  # few, as a rule
     _blank(values, absent)
@@ -29,6 +31,11 @@ def answers_of(results: Any, monoid: Monoid, *, masked: bool) -> Any:
         return values
     mask = np.broadcast_to(~valid.reshape(-1, *(1,) * (values.ndim - 1)), values.shape)
     return np.ma.MaskedArray(values, mask=mask.copy() if values.dtype.names is None else ~valid)
+
+
+def _nothing(n: int, *, masked: bool) -> Any:
+    """Nothing but nulls: of which type they would be, interpreted code cannot tell."""
+    return np.ma.masked_all(n) if masked else np.full(n, np.nan)
 
 
 def _blank(values: Any, absent: Any) -> None:

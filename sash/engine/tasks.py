@@ -91,10 +91,16 @@ def columns_for(tasks: Sequence[Task], n: int, kind: Kind) -> Any:
 
 def _column(task: Task, n: int, kind: Kind) -> Any:
     if not kind.is_compiled:
-        return tuple(_with_none(column, task.valid) for column in task.columns)
+        columns = tuple(_with_none(column, task.valid) for column in task.columns)
+        return columns or _presence(task.valid)
     if not kind.has_nulls:
         return task.columns
     return np.ones(n, np.bool_) if task.valid is None else task.valid, task.columns
+
+
+def _presence(valid: Any) -> tuple[list[Any], ...]:
+    """What an aggregate without inputs is told of each row, if a condition leaves some of them out."""
+    return () if valid is None else ([True if present else None for present in valid.tolist()],)
 
 
 def _with_none(column: Any, valid: Any) -> list[Any]:

@@ -90,11 +90,11 @@ def _frames_kernel(keep_first: bool, keep_last: bool, peers: bool, is_compiled: 
                 return i
             while start < n and times[start] <= now and _is_before(times[start], now, span, keep_first):
                 start += 1
-            if peers:
+            if peers or not keep_last:
                 while end < n and (times[end] < now or (keep_last and times[end] == now)):
                     end += 1
             else:
-                end = i + 1 if keep_last else i
+                end = i + 1
             out.starts[i] = min(start, end)
             out.ends[i] = end
         return -1

@@ -273,10 +273,10 @@ def _distance_mover(keeps_first: bool, jit: Callable[[Function], Function]) -> F
 
 def _end_mover(manner: Manner) -> Function:
     """Make move(rows, i, end, lengths) -> the row after the last one of the window of row i."""
-    keeps_last, n_own = manner.keeps_last, 1 if manner.keeps_last else 0
+    keeps_last = manner.keeps_last
 
     def with_row(rows: Rows, i: int, end: int, lengths: Lengths) -> int:
-        return i + n_own
+        return i + 1
 
     def with_lag(rows: Rows, i: int, end: int, lengths: Lengths) -> int:
         now = rows.order[i]
@@ -286,7 +286,7 @@ def _end_mover(manner: Manner) -> Function:
 
     def with_peers(rows: Rows, i: int, end: int, lengths: Lengths) -> int:
         now, n = rows.order[i], len(rows.order)
-        end = max(end, i + n_own)
+        end = max(end, i + 1)
         while end < n and not rows.begins[end] and rows.order[end] == now:
             end += 1
         return end
@@ -299,6 +299,6 @@ def _end_mover(manner: Manner) -> Function:
 
     if manner.lags:
         return with_lag
-    if manner.ends_with_row:
-        return with_row
-    return with_peers if keeps_last else before_peers
+    if not keeps_last:
+        return before_peers
+    return with_row if manner.ends_with_row else with_peers

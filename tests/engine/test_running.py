@@ -86,7 +86,7 @@ def members(table, i, bounds):
     own = [j for j in range(table.n) if table.keys[j] == table.keys[i]]
     now, before = table.order[i], [j for j in own if j <= i]
     if bounds.ends_with_row and not bounds.lag:
-        inside = before if bounds.closed in ("both", "right") else [j for j in own if j < i]
+        inside = before if bounds.closed in ("both", "right") else [j for j in own if table.order[j] < now]
     else:
         ages = {j: now - bounds.lag - table.order[j] for j in own}
         inside = [j for j in own if ages[j] > 0 or (ages[j] == 0 and bounds.closed in ("both", "right"))]

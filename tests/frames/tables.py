@@ -107,21 +107,18 @@ def range_frame(span, *, closed="both", ties="peers", lag=0, rows=None):
     keeps_first, keeps_last = closed in ("both", "left"), closed in ("both", "right")
 
     def frame(before, row, after):
-        if ties == "peers" and rows is None:
-            candidates, ends_at_row = [*before, row, *after], keeps_last
-        else:  # by place, as pandas does: what is before this row is before its time, even at the same time
-            candidates, ends_at_row = [*before, *[row] * keeps_last], True
+        candidates = [*before, row, *after] if ties == "peers" and rows is None else [*before, row]
         if row["t"] is None:
-            return [each for each in candidates if each["t"] is None and ends_at_row and lag == 0][-(rows or 0) :]
+            return [each for each in candidates if each["t"] is None and keeps_last and lag == 0][-(rows or 0) :]
         last = row["t"] - lag
         first = last - span
-        allowed = candidates[-(rows or 0) :]
-        return [
+        inside = [
             each
-            for each in allowed
+            for each in candidates
             if each["t"] is not None
             and (first <= each["t"] if keeps_first else first < each["t"])
-            and (each["t"] <= last if ends_at_row else each["t"] < last)
+            and (each["t"] <= last if keeps_last else each["t"] < last)
         ]
+        return inside[-(rows or 0) :]
 
     return frame

@@ -79,8 +79,6 @@ def test_everything_is_duckdbs_default_frame(database, rows):
 @given(rows=tables(), span=SECONDS)
 def test_upto_is_pandas_in_all_four_forms_of_closed(closed, rows, span):
     known = [row for row in rows if row["k"] is not None]  # groupby in pandas drops null keys
-    if closed in ("left", "neither"):  # of rows at one time pandas takes in none, upto those before this one
-        known = list({(row["k"], row["t"]): row for row in known}.values())
     ordered = sorted(known, key=lambda row: row["t"])
     frame = with_timestamps(as_table(ordered)).to_pandas()
     finite = frame["x"].where(frame["x"].abs() < 10).astype("float64")  # rolling sums in pandas spread inf and 1e300

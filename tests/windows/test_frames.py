@@ -20,7 +20,7 @@ def rows_in_window(times, i, span, closed, ties):
         age = int(now) - int(time)
         after_start = age <= span if closed in ("both", "left") else age < span
         if ties == "upto":
-            before_end = j <= i if closed in ("both", "right") else j < i
+            before_end = j <= i if closed in ("both", "right") else age > 0
         else:
             before_end = age >= 0 if closed in ("both", "right") else age > 0
         if after_start and before_end:
