@@ -6,10 +6,10 @@ import argparse
 import sys
 from typing import Any
 
-from bench import citibike, combination, disorder, products, rounds, slide, stores, tables
+from bench import citibike, combination, disorder, mta, products, rounds, slide, stores, tables
 from bench.measuring import record
 
-SUITES = {suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike, stores, tables)}
+SUITES = {suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike, mta, stores, tables)}
 
 
 def main() -> None:
