@@ -9,7 +9,9 @@ from typing import Any
 from bench import citibike, combination, disorder, mta, products, rounds, slide, stores, tables
 from bench.measuring import record
 
-SUITES = {suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike, mta, stores, tables)}
+SUITES = {
+    suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike, mta, stores, tables)
+}
 
 
 def main() -> None:

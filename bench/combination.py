@@ -1,61 +1,50 @@
-"""A small FiBA for the youngest rows and DABA Lite behind it, beside FiBA alone, for bounded disorder.
+"""DABA Lite behind a small FiBA, beside FiBA alone, for bounded disorder.
 
-The discussion of the DABA report names the combination: rows younger than a latency bound are in a tree,
-those older go on, in order, to a queue. Each round inserts a row at most d places late, evicts the oldest
-of 2^16 and queries. The two take turns and are timed by the processor time of the thread, so that what else
-the machine does falls on both alike; the ratio is the median over the turns, the times are the best.
+Each round inserts a row at most d places late, evicts the oldest of 2^16 and queries. The two take turns
+and are timed by the processor time of the thread, so that what else the machine does falls on both alike;
+the ratio is the median over the turns, the times are the best.
 """
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import sash
-from sash.aggregators import daba_lite
-from sash.aggregators.contract import END, MASK, OLDEST, Fifo
 from sash.aggregators.fiba.layout import ARITY, LEFT_FINGER, nodes_of
-from sash.compiling.jit import compiled, entry, interpreted
-from sash.engine.building import Built, new_state
-from sash.engine.trees import Wanted, build_trees, grown, new_tree
+from sash.compiling.jit import entry, interpreted
+from sash.engine.behind import Parts, build_parts, new_window, with_room
+from sash.engine.binding import bind
+from sash.engine.trees import Wanted, grown, new_tree
 from sash.testing.monoids import Affine
 
 NAME = "combination"
 WINDOW = 2**16
 N_TURNS = 9
 LATENESS = (0, 2**4, 2**8, 2**12)
-ANSWER, YOUNG, N_SCRATCH = 0, 1, 2
 
 
 class Rounds(NamedTuple):
-    """The key that comes with each row, the oldest key that stays, and the oldest that stays in the tree."""
+    """The key that comes with each row, the newest key that leaves, and the values."""
 
     new: Any
-    keep: Any
-    young: Any
+    gone: Any
     columns: Any
-
-
-class Combined(NamedTuple):
-    """A queue, the keys of its elements, and cells beside it."""
-
-    queue: Any
-    keys: Any
-    scratch: Any
 
 
 def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     """One row for each aggregate and bound: nanoseconds a round, alone and combined."""
     _require_same()
-    n = 400_000 if quick else 2_000_000
+    n = 300_000 if quick else 2_000_000
     values = np.random.default_rng(20261115).random(n) + 0.5
     for name, aggregate in (("sum", sash.sum()), ("geomean", sash.geomean())):
+        parts = _parts(aggregate, is_compiled=True)
         for lateness in LATENESS:
-            rounds = _rounds(n, lateness, values)
-            turns = _turns(aggregate, rounds)
+            turns = _turns(parts, _rounds(n, lateness, values), lateness)
             alone, both = (np.min(turns, axis=0) / n).tolist()
             yield {
                 "what": name, "d": lateness, "fiba_ns": round(alone, 1), "daba_behind_fiba_ns": round(both, 1),
@@ -63,14 +52,13 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
             }  # fmt: skip
 
 
-def _turns(aggregate: Any, rounds: Rounds) -> Any:
+def _turns(parts: Parts, rounds: Rounds, lateness: int) -> Any:
     """Nanoseconds of each turn, alone and combined, after one to warm up."""
-    ways = (_alone, _combined)
-    turns = np.zeros((N_TURNS + 1, len(ways)))
+    turns = np.zeros((N_TURNS + 1, 2))
     for turn in turns:
-        for k, way in enumerate(ways):
+        for k, way in enumerate((_alone, _combined)):
             before = time.thread_time_ns()
-            way(aggregate, rounds)
+            way(parts, rounds, lateness)
             turn[k] = time.thread_time_ns() - before
     return turns[1:]
 
@@ -79,111 +67,75 @@ def _rounds(n: int, lateness: int, values: Any, *, window: int = WINDOW) -> Roun
     """Keys 0 to n - 1, each at most `lateness` places after its turn; a window of the last of them."""
     shifted = np.arange(n) + np.random.default_rng(7).integers(0, lateness + 1, n)
     new = np.argsort(shifted, kind="stable")
-    newest = np.maximum.accumulate(new)
-    return Rounds(new, newest - window + 1, newest - lateness + 1, (values,))
+    return Rounds(new, np.maximum.accumulate(new) - window, (values,))
 
 
-def _trees(aggregate: Any, *, is_compiled: bool = True) -> Any:
-    monoid = sash.agg(aggregate).bind(None) if isinstance(aggregate, type) else aggregate.bind(np.dtype("f8"))
-    return build_trees(Wanted("fiba", (monoid,), is_compiled, "i8", 4, False))
+def _parts(aggregate: Any, *, is_compiled: bool) -> Parts:
+    bound = bind(aggregate, None, compiled=is_compiled)
+    return build_parts(Wanted("fiba", bound.monoids, is_compiled, "i8", 4, not is_compiled))
 
 
-def _alone(aggregate: Any, rounds: Rounds, *, is_compiled: bool = True) -> Any:
-    trees = _trees(aggregate, is_compiled=is_compiled)
-    drive = _made(trees, _alone_driver)
-    tree, row, n = new_tree(trees), 0, len(rounds.new)
-    results = trees.cells.results(n)
+def _alone(parts: Parts, rounds: Rounds, lateness: int) -> Any:
+    tree, row, n = new_tree(parts.trees), 0, len(rounds.new)
+    results, drive = parts.trees.cells.results(n), _alone_driver(parts)
     while row < n:
         row = drive(tree, rounds, row, n, results)
         if row < n:
-            tree = grown(trees, tree)
+            tree = grown(parts.trees, tree)
     return results[0]
 
 
-def _combined(aggregate: Any, rounds: Rounds, *, is_compiled: bool = True) -> Any:
-    trees = _trees(aggregate, is_compiled=is_compiled)
-    drive = _made(trees, _combined_driver)
-    built = Built(daba_lite.ALGORITHM, trees.cells, Fifo(*(None,) * 4), is_compiled)
-    capacity = 2 * WINDOW
-    keys = np.zeros(capacity, np.int64) if is_compiled else [0] * capacity
-    older = Combined(new_state(built, capacity), keys, trees.cells.allocate(N_SCRATCH))
-    tree, row, n = new_tree(trees), 0, len(rounds.new)
-    results = trees.cells.results(n)
+def _combined(parts: Parts, rounds: Rounds, lateness: int) -> Any:
+    window, row, n = new_window(parts), 0, len(rounds.new)
+    results, drive = parts.trees.cells.results(n), _combined_driver(parts)
     while row < n:
-        row = drive(tree, older, rounds, row, n, results)
+        row = drive(window, rounds, row, n, results, lateness)
         if row < n:
-            tree = grown(trees, tree)
+            window = with_room(parts, window)
     return results[0]
 
 
-_MADE: dict[Any, Any] = {}
-
-
-def _made(trees: Any, make: Any) -> Any:
-    if (trees.wanted, make) not in _MADE:
-        _MADE[trees.wanted, make] = (entry if trees.wanted.is_compiled else interpreted)(make(trees))
-    return _MADE[trees.wanted, make]
-
-
-def _alone_driver(trees: Any) -> Any:
+@lru_cache
+def _alone_driver(parts: Parts) -> Any:
+    trees = parts.trees
     insert, evict, query, lower = trees.inner.insert, trees.inner.evict, trees.inner.query, trees.cells.lower
     nodes = nodes_of(trees.kit)
     get, first = nodes.get, nodes.first
 
     def drive_alone(s, rounds, begin, end, results):
         for row in range(begin, end):
-            while get(s.links, s.at[LEFT_FINGER], ARITY) > 1 and first(s, s.at[LEFT_FINGER]) < rounds.keep[row]:
+            while get(s.links, s.at[LEFT_FINGER], ARITY) > 1 and first(s, s.at[LEFT_FINGER]) <= rounds.gone[row]:
                 evict(s, first(s, s.at[LEFT_FINGER]))
             if not insert(s, rounds.new[row], rounds.columns, row):
                 return row
             lower(results, row, s.pool, query(s))
         return end
 
-    return drive_alone
+    return (entry if trees.wanted.is_compiled else interpreted)(drive_alone)
 
 
-def _combined_driver(trees: Any) -> Any:
-    cells, width = trees.cells, trees.kit.width
-    insert, evict, query, lower = trees.inner.insert, trees.inner.evict, trees.inner.query, cells.lower
-    combine, transfer, nodes = cells.combine, cells.transfer, nodes_of(trees.kit)
-    get, first = nodes.get, nodes.first
-    jit = compiled if trees.wanted.is_compiled else interpreted
-    enqueue, leave, ask, _ = daba_lite.build(cells._replace(lift=transfer), jit)  # its rows are cells of the tree
+@lru_cache
+def _combined_driver(parts: Parts) -> Any:
+    insert, expire, answer = parts.inner.insert, parts.inner.expire, parts.inner.answer
 
-    def drive_combined(s, older, rounds, begin, end, results):
-        queue, keys = older.queue, older.keys
-        at = queue.at
+    def drive_combined(w, rounds, begin, end, results, lateness):
         for row in range(begin, end):
-            if not insert(s, rounds.new[row], rounds.columns, row):
+            expire(w, rounds.gone[row])  # nothing of the tree: the window is longer than the lateness
+            if not insert(w, rounds.new[row], rounds.columns, row, lateness):
                 return row
-            finger = s.at[LEFT_FINGER]
-            while get(s.links, finger, ARITY) > 1 and first(s, finger) < rounds.young[row]:
-                keys[at[END] & at[MASK]] = first(s, finger)
-                enqueue(queue, s.pool, finger * width + 1)
-                evict(s, first(s, finger))
-                finger = s.at[LEFT_FINGER]
-            while at[OLDEST] < at[END] and keys[at[OLDEST] & at[MASK]] < rounds.keep[row]:
-                leave(queue)
-            if at[OLDEST] == at[END]:
-                lower(results, row, s.pool, query(s))
-            elif get(s.links, finger, ARITY) == 1:
-                lower(results, row, queue.pool, ask(queue))
-            else:
-                transfer(older.scratch, ANSWER, queue.pool, ask(queue))
-                transfer(older.scratch, YOUNG, s.pool, query(s))
-                combine(older.scratch, ANSWER, ANSWER, YOUNG)
-                lower(results, row, older.scratch, ANSWER)
+            answer(results, row, w)
         return end
 
-    return drive_combined
+    return (entry if parts.trees.wanted.is_compiled else interpreted)(drive_combined)
 
 
 def _require_same() -> None:
     """Both give the same answers, for an aggregate that shows any row lost or out of place."""
+    parts = _parts(Affine, is_compiled=False)
     for lateness in (0, 3, 40):
         rounds = _rounds(500, lateness, None, window=60)
-        plain = Rounds(*(each.tolist() for each in rounds[:3]), (list(range(500)),))
-        if _alone(Affine, plain, is_compiled=False) != _combined(Affine, plain, is_compiled=False):
+        plain = Rounds(rounds.new.tolist(), rounds.gone.tolist(), (list(range(500)),))
+        if _alone(parts, plain, lateness) != _combined(parts, plain, lateness):
             raise AssertionError(f"the combination gives other answers for rows {lateness} places late")
 
 

@@ -1,13 +1,15 @@
 """Rows out of order: fiba and btree, compiled, for distances from 0 to the whole window, and in bulk.
 
-As in section 5.1 of the FiBA paper: d rows with high times stay at the young end, and each round evicts
-the oldest row and inserts one just before those d.
+As in section 5.1 of the FiBA paper, each round evicts the oldest row and inserts one that d rows are younger
+than. What is compared takes turns on the same rows and is timed by the processor time of the thread, so that
+what else the machine does falls on all alike: times are the best turn, ratios the median over the turns.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,104 +19,75 @@ from bench.rounds import BloomRows
 from sash.engine.binding import bind
 from sash.engine.timed_driving import Leaving, drive, rounds_driver
 from sash.engine.trees import Trees, Wanted, build_trees, grown, n_bytes, new_tree
+from sash.testing.counting import counting
+from sash.testing.monoids import Sum
 
 NAME = "disorder"
-HIGH = 2**40
-CHUNK, CHUNKS = 5_000, 40
+GAP = 2**20  # between the times of neighbouring rows, for those that come between them
+CHUNK, N_TURNS = 5_000, 12
+ROW_BYTES = 16  # an int64 time and a float64 value
+LOG_BLOOM = 17  # rows of 2 kB: 2^22 of them would take 16 GB in a tree
+AGGREGATES = {"sum": sash.sum(), "geomean": sash.geomean(), "bloom": BloomRows}
 
 
 def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     """One row for each aggregate, min-arity and distance: nanoseconds a round, fiba and btree side by side."""
     yield from _by_size(quick)
     yield from _by_distance(quick)
-    yield from _bulk(quick)
+    yield from _bulk_times(quick)
+    yield from _bulk_combines(quick)
 
 
-def _by_size(quick: bool) -> Iterator[dict[str, Any]]:
-    """In order, where a round should take the same for every window."""
-    for min_arity in (4,) if quick else (2, 4, 8):
-        for log_n in (4, 10, 16) if quick else (4, 7, 10, 13, 16, 19, 22):
-            n = 2**log_n
-            ns, per_row = _round_ns("fiba", sash.sum(), min_arity, n, 0)
-            yield {"what": "fiba in order", "min_arity": min_arity, "rows": n, "ns": ns, "bytes a row": per_row}
+def turns_of(*ways: Callable[[], Callable[[], Any]], n_turns: int = N_TURNS) -> Any:
+    """Nanoseconds of each turn (a row) of each way (a column), after one turn to warm up.
+
+    A way prepares a turn and gives what is to be timed.
+    """
+    turns = np.zeros((n_turns + 1, len(ways)))
+    for turn in turns:
+        for k, way in enumerate(ways):
+            prepared = way()
+            before = time.thread_time_ns()
+            prepared()
+            turn[k] = time.thread_time_ns() - before
+    return turns[1:]
 
 
-def _by_distance(quick: bool) -> Iterator[dict[str, Any]]:
-    log_n = 16 if quick else 22
-    for name, aggregate in (("sum", sash.sum()), ("geomean", sash.geomean()), ("bloom", BloomRows)):
-        for min_arity in (4,) if quick else (2, 4, 8):
-            size = min(log_n, 12) if name == "bloom" else log_n  # 2 kB a row
-            for log_d in (None, *range(0, size + 1, 4 if quick else 2)):
-                d = 0 if log_d is None else 2**log_d
-                fiba, _ = _round_ns("fiba", aggregate, min_arity, 2**size, d)
-                btree, _ = _round_ns("btree", aggregate, min_arity, 2**size, d)
-                row = {"what": f"{name}, min_arity {min_arity}", "rows": 2**size, "d": d}
-                yield row | {"fiba ns": fiba, "btree ns": btree, "ahead": round(btree / fiba, 2)}
+class Rounds:
+    """A window of n rows and rounds over it; from turn to turn the rows move on."""
 
+    def __init__(self, trees: Trees, n: int, chunk: int) -> None:
+        self.trees, self.n, self.chunk = trees, n, chunk
+        self.driver, self.tree = rounds_driver(trees), new_tree(trees)
+        self.n_gone, self.n_come = 0, 0
+        for begin in range(0, n, 2**16):
+            times = np.arange(begin, min(begin + 2**16, n)) * GAP
+            self._ready(np.full(len(times), -1), times)()
 
-def _bulk(quick: bool) -> Iterator[dict[str, Any]]:
-    """Many rows at once against one by one."""
-    n = 2**16 if quick else 2**22
-    for log_m in (0, 4, 8, 12) if quick else (0, 4, 8, 12, 16, 20, 21):
-        m = 2**log_m
-        yield {"what": "bulk", "rows": n, "m": m} | {
-            f"{act} {how} us": round(best_of(make, n, m), 1)
-            for act, how, make in (
-                ("evict", "at once", _evict_at_once), ("evict", "one by one", _evict_singly),
-                ("insert", "at once", _insert_at_once), ("insert", "one by one", _insert_singly),
-            )
-        }  # fmt: skip
+    def in_order(self) -> Callable[[], None]:
+        """Prepare rounds that insert at the young end."""
+        old = (self.n_gone + np.arange(self.chunk)) * GAP
+        self.n_gone += self.chunk
+        return self._ready(old, old + self.n * GAP)
 
+    def at(self, d: int) -> Callable[[], None]:
+        """Prepare rounds at a distance, which must not be larger than those before."""
+        steps = np.arange(self.chunk)
+        if d >= self.n:  # the row before all others, which leaves with the next round
+            oldest = self.n_gone * GAP
+            return self._ready(oldest - steps, oldest - (1 + steps) % self.chunk)
+        old, new = (self.n_gone + steps) * GAP, (self.n - d - 1) * GAP + 1 + self.n_come + steps
+        self.n_gone, self.n_come = self.n_gone + self.chunk, self.n_come + self.chunk
+        return self._ready(old, new)
 
-def best_of(act: Any, n: int, m: int, repeats: int = 3) -> float:
-    """Microseconds, best of several; every one begins with a new window."""
-    trees = _trees("fiba", sash.sum(), 8)
-    act(trees, _filled(trees, 2 * m, 0), 2 * m, m)()  # compiles
-    best = float("inf")
-    for _ in range(repeats):
-        prepared = act(trees, _filled(trees, n, 0), n, m)
-        before = time.perf_counter()
-        prepared()
-        best = min(best, time.perf_counter() - before)
-    return best * 1e6
+    def _ready(self, old: Any, new: Any) -> Callable[[], None]:
+        values, results = np.random.default_rng(2).random(len(new)), self.trees.cells.results(len(new))
+        leaving = Leaving(old, new, (values,))
 
+        def take() -> None:
+            self.tree = drive(self.trees, self.tree, self.driver, leaving, len(new), results)
 
-def _evict_at_once(trees: Trees, tree: Any, n: int, m: int) -> Any:
-    trees.timed.bulk_evict(tree, -1)
-    return lambda: trees.timed.bulk_evict(tree, m - 1)
-
-
-def _evict_singly(trees: Trees, tree: Any, n: int, m: int) -> Any:
-    driver, nothing = rounds_driver(trees), np.zeros(m)
-    leaving = Leaving(np.arange(m), np.full(m, n - 1), (nothing,))  # what is inserted is combined with the youngest
-    results = trees.cells.results(m)
-    return lambda: drive(trees, tree, driver, leaving, m, results)
-
-
-def _insert_at_once(trees: Trees, tree: Any, n: int, m: int) -> Any:
-    tree, times, values = grown(trees, tree), np.arange(n, n + m), np.ones(m)
-    return lambda: _insert(trees, tree, times, values)
-
-
-def _insert_singly(trees: Trees, tree: Any, n: int, m: int) -> Any:
-    driver, tree = rounds_driver(trees), grown(trees, tree)
-    leaving = Leaving(np.full(m, -1), np.arange(n, n + m), (np.ones(m),))
-    results = trees.cells.results(m)
-    return lambda: drive(trees, tree, driver, leaving, m, results)
-
-
-def _round_ns(algorithm: str, aggregate: Any, min_arity: int, n: int, d: int) -> tuple[float, float]:
-    """Nanoseconds a round, and bytes a row."""
-    trees = _trees(algorithm, aggregate, min_arity)
-    tree, driver = _filled(trees, n, d), rounds_driver(trees)
-    values, results, times = np.random.default_rng(2).random(CHUNK) + 0.5, trees.cells.results(CHUNK), []
-    for chunk in range(CHUNKS):
-        old = np.arange(chunk * CHUNK, (chunk + 1) * CHUNK)
-        leaving = Leaving(old if d < n else old - 1, old + n - d, (values,))
-        before = time.perf_counter()
-        tree = drive(trees, tree, driver, leaving, CHUNK, results)
-        times.append(time.perf_counter() - before)
-    return round(sorted(times)[2] / CHUNK * 1e9, 1), round(n_bytes(tree) / n, 1)
+        return take
 
 
 def _trees(algorithm: str, aggregate: Any, min_arity: int) -> Trees:
@@ -122,15 +95,129 @@ def _trees(algorithm: str, aggregate: Any, min_arity: int) -> Trees:
     return build_trees(Wanted(algorithm, bound.monoids, True, "i8", min_arity, has_nulls=False))
 
 
-def _filled(trees: Trees, n: int, d: int) -> Any:
-    times = np.concatenate([np.arange(n - d), HIGH + np.arange(d)])
-    return _insert(trees, new_tree(trees), times, np.random.default_rng(1).random(n) + 0.5)
+def _by_size(quick: bool) -> Iterator[dict[str, Any]]:
+    """In order, where a round should take the same for every window; beside Two-Stacks Lite, and its memory."""
+    values = np.random.default_rng(3).random(2**18)
+    for min_arity in (4,) if quick else (2, 4, 8):
+        for log_n in (4, 10, 16) if quick else (4, 7, 10, 13, 16, 19, 22):
+            n = 2**log_n
+            rounds = Rounds(_trees("fiba", sash.sum(), min_arity), n, CHUNK)
+            queue = partial(sash.slide, values, sash.sum(), rows=min(n, 2**16), algorithm="two_stacks_lite")
+            turns = turns_of(rounds.in_order, lambda queue=queue: queue) / (CHUNK, len(values))
+            per_row = n_bytes(rounds.tree) / n
+            yield {
+                "what": f"in order, min_arity {min_arity}", "rows": n, "fiba ns": _best(turns, 0),
+                "two_stacks_lite ns": _best(turns, 1), "to two_stacks_lite": _ratio(turns, 0, 1),
+                "bytes a row": round(per_row, 1), "to time and value": round(per_row / ROW_BYTES, 2),
+            }  # fmt: skip
 
 
-def _insert(trees: Trees, tree: Any, times: Any, values: Any) -> Any:
+def _by_distance(quick: bool) -> Iterator[dict[str, Any]]:
+    for name, aggregate in AGGREGATES.items():
+        log_n, chunk = (12 if quick else LOG_BLOOM, 100) if name == "bloom" else (18 if quick else 22, CHUNK)
+        for min_arity in (4,) if quick else (2, 4, 8):
+            trees = [_trees(algorithm, aggregate, min_arity) for algorithm in ("fiba", "btree")]
+            fiba, btree = (Rounds(each, 2**log_n, chunk) for each in trees)
+            distances = [0, *(2**log_d for log_d in range(0, log_n + 1, 6 if quick else 2))]
+            rows = []
+            for d in reversed(distances):
+                turns = turns_of(partial(fiba.at, d), partial(btree.at, d), n_turns=5 if quick else N_TURNS) / chunk
+                row = {"what": f"{name}, min_arity {min_arity}", "rows": 2**log_n, "d": d}
+                rows.append(
+                    row | {"fiba ns": _best(turns, 0), "btree ns": _best(turns, 1), "ahead": _ratio(turns, 1, 0)}
+                )
+            yield from reversed(rows)
+
+
+def _best(turns: Any, k: int) -> float:
+    return round(float(turns[:, k].min()), 1)
+
+
+def _ratio(turns: Any, k: int, other: int) -> float:
+    return round(float(np.median(turns[:, k] / turns[:, other])), 2)
+
+
+def _bulk_times(quick: bool) -> Iterator[dict[str, Any]]:
+    """Many rows at once against one by one, in microseconds; each begins with the same window."""
+    n, trees = 2**16 if quick else 2**22, _trees("fiba", sash.sum(), 8)
+    filled = Rounds(trees, n, CHUNK).tree
+    for log_m in (0, 4, 8, 12) if quick else (0, 4, 8, 12, 16, 20, 21):
+        m = 2**log_m
+        spent = {
+            act.__name__.strip("_"): _best_us(act, trees, filled, n, m)
+            for act in ACTS
+            if m <= n // 4 or "evict" in act.__name__
+        }
+        yield {"what": "bulk, us", "rows": n, "m": m} | spent
+
+
+def _best_us(act: Any, trees: Trees, filled: Any, n: int, m: int) -> float:
+    best = float("inf")
+    for repeat in range(4):  # the first one compiles
+        prepared = act(trees, grown(trees, filled), n, m)
+        before = time.thread_time_ns()
+        prepared()
+        best = min(best, time.thread_time_ns() - before) if repeat else best
+    return round(best / 1e3, 1)
+
+
+def _evict_at_once(trees: Trees, tree: Any, n: int, m: int) -> Any:
+    return lambda: trees.timed.bulk_evict(tree, (m - 1) * GAP)
+
+
+def _evict_singly(trees: Trees, tree: Any, n: int, m: int) -> Any:
+    # what is inserted is combined with the youngest
+    leaving = Leaving(np.arange(m) * GAP, np.full(m, (n - 1) * GAP), (np.zeros(m),))
+    results, driver = trees.cells.results(m), rounds_driver(trees)
+    return lambda: drive(trees, tree, driver, leaving, m, results)
+
+
+def _insert_at_once(trees: Trees, tree: Any, n: int, m: int) -> Any:
+    times, columns = np.arange(n, n + m) * GAP, (np.ones(m),)
+    return lambda: _bulk_insert(trees, tree, times, columns)
+
+
+def _insert_singly(trees: Trees, tree: Any, n: int, m: int) -> Any:
+    leaving = Leaving(np.full(m, -1), np.arange(n, n + m) * GAP, (np.ones(m),))
+    results, driver = trees.cells.results(m), rounds_driver(trees)
+    return lambda: drive(trees, tree, driver, leaving, m, results)
+
+
+ACTS = (_evict_at_once, _evict_singly, _insert_at_once, _insert_singly)
+
+
+def _bulk_insert(trees: Trees, tree: Any, times: Any, columns: Any) -> None:
     row = 0
     while row < len(times):
-        row = trees.timed.bulk_insert(tree, times, (values,), row, len(times))
+        row = trees.timed.bulk_insert(tree, times, columns, row, len(times))
         if row < len(times):
             tree = grown(trees, tree)
-    return tree
+
+
+def _bulk_combines(quick: bool) -> Iterator[dict[str, Any]]:
+    """The same counted in calls of combine, interpreted: rows that leave, and rows that come among the youngest 2 m."""
+    n = 2**12 if quick else 2**15
+    for log_m in (0, 4, 8) if quick else (0, 4, 8, 12):
+        m = 2**log_m
+        times = np.sort(np.random.default_rng(m).choice(4 * m, m, replace=False)).tolist()
+        late = [n - 2 * m + each / 2 + 0.25 for each in times]
+        row = {"what": "bulk, combines", "rows": n, "m": m}
+        row["evict at once"] = _combines(n, lambda window, m=m: window.bulk_evict(m - 1))
+        row["evict singly"] = _combines(n, lambda window, m=m: [window.evict(each) for each in range(m)])
+        row["insert at once"] = _combines(n, lambda window, late=late: window.bulk_insert(late, [1] * len(late)))
+        row["insert singly"] = _combines(n, lambda window, late=late: [window.insert(each, 1) for each in late])
+        yield row
+
+
+def _combines(n: int, act: Any) -> int:
+    counted, calls = counting(Sum)
+    window = sash.aggregator("fiba", counted, min_arity=8)
+    window.bulk_insert(range(n), [1] * n)
+    calls.take()
+    act(window)
+    return calls.take()
+
+
+if __name__ == "__main__":
+    for line in run(quick=True):
+        print(line)

@@ -57,8 +57,8 @@ def _evictions(exponent: int) -> Iterator[dict[str, Any]]:
         for count in [1 << k for k in range(0, exponent, 4)] + [size // 2, size - 1]:
             if name in ("two_stacks", "recalc") and count not in (1, 256, size // 2):
                 continue  # a loop over elements, and a fold over what is left: linear both
-            _evict(_filled(name, values[:100]), 1)  # loads machine code
-            _evict(_filled(name, values[:100]), 50)
+            for few in (1, 50, 2000):  # loads machine code
+                _evict(_filled(name, values[:4000]), few)
             window = _filled(name, values)
             spent = _evict(window, count)
             row = {"what": f"bulk eviction, {name}", "n": f"2^{exponent}", "evicted": count}

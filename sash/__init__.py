@@ -71,6 +71,7 @@ _LAZY = {  # what needs Numba or is seldom needed, and where it is
     "together": "sash.frames.spec",
     "window": "sash.frames.window",
 }
+_MODULES = {"policies": "sash.windows.policies", "spark": "sash.spark"}
 
 __all__ = [
     "Aggregate", "DataError", "DeclarationError", "EmptyWindowError", "FormatError", "SashError",
@@ -89,8 +90,8 @@ def __getattr__(name: str) -> Any:
     """Load on first use what is not always needed; for a name nobody knows, name the nearest."""
     if name in _LAZY:
         return getattr(importlib.import_module(_LAZY[name]), name)
-    if name == "policies":
-        return importlib.import_module("sash.windows.policies")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name.startswith("_"):
         raise AttributeError(name)
     raise AttributeError(str(UnknownNameError.among("aggregate or function", name, __all__)))

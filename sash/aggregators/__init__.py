@@ -7,6 +7,7 @@ from sash.aggregators import (
     amta,
     btree,
     daba,
+    daba_behind_fiba,
     daba_lite,
     fiba,
     flat_fat,
@@ -27,6 +28,7 @@ from sash.errors import UnknownNameError
 _MODULES = (
     recalc, subtract_on_evict, two_stacks, two_stacks_lite, aba, daba, daba_lite, flat_fat, reactive, flat_fit,
     slick_deque, sba, pba, log_mta, amta, btree, fiba,
+    daba_behind_fiba,
 )  # fmt: skip
 
 ALGORITHMS: dict[str, Algorithm] = {module.ALGORITHM.card.name: module.ALGORITHM for module in _MODULES}

@@ -7,7 +7,8 @@ r"""A classic B-tree with an aggregate in every node: the baseline of the FiBA p
             up up up up up up  up up up
 
 The same nodes and the same balancing as fiba, without its two ideas: searches begin at the root, and
-every change is carried up to the root. A query reads the root.
+every change is carried up to the root. A query reads the root. The source is that of fiba, made with a kit
+that has no fingers.
 
 Invariants: I1 to I4 and I11 to I13 of fiba, and I6 and I10 for every node, the root included.
 
@@ -21,15 +22,7 @@ PVLDB 12 (2019), section 3.1.
 from __future__ import annotations
 
 from sash.aggregators import fiba
-from sash.aggregators.contract import ASSOCIATIVE, Algorithm, Card, Jit, Shape
-from sash.aggregators.fiba.keys import Keys
-from sash.compiling.cells import Cells
-
-
-def build(cells: Cells, keys: Keys, jit: Jit, *, min_arity: int) -> fiba.Timed:
-    """Make the operations for one kind of cell and key."""
-    return fiba.build(cells, keys, jit, min_arity=min_arity, has_fingers=False)
-
+from sash.aggregators.contract import ASSOCIATIVE, Algorithm, Card, Shape
 
 ALGORITHM = Algorithm(
     Card(

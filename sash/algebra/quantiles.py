@@ -5,14 +5,16 @@ all numbers. Joining two sorted tuples is one merge (Python's sort finds the two
 Quantiles are those of Spark's `percentile`, NumPy and pandas: between the two values around the
 position q (n - 1), by linear interpolation.
 
-Cost of a combine: O(n) values copied; of an inverse, one such copy for each value taken away. For
-long windows, `moment_sketch`, `kll` and `tdigest` estimate the same in constant space.
+Cost of a combine: O(n) values copied; of an inverse, one such copy for each value taken away. Whole columns of
+numbers are answered without partials, by ranks; see engine/ranks. For long windows over batches,
+`moment_sketch`, `kll` and `tdigest` estimate the same in constant space.
 """
 
 from __future__ import annotations
 
 import math
 from bisect import bisect_left
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -52,12 +54,21 @@ def quantile(column: str | None = None, q: float = 0.5) -> Aggregate:
     return declare(QUANTILE, _quantile_binder("quantile", float(q)), column, q=q)
 
 
+@dataclass(frozen=True, eq=False)
+class Quantile(Monoid):
+    """The monoid of a quantile, which says which one it is. Its answers are floats."""
+
+    q: float = 0.5
+
+
 @lru_cache
 def _quantile_binder(name: str, q: float) -> Function:
     def lower(partial: Sample) -> float:
         return _quantile(partial, q)
 
-    monoid = Monoid(name, Object(), lift=_sample, combine=_merged, lower=lower, invert=_without, commutative=True)
+    monoid = Quantile(
+        name, Object(), lift=_sample, combine=_merged, lower=lower, invert=_without, commutative=True, q=q
+    )  # fmt: skip
 
     def bind(dtype: Dtype) -> Monoid:
         require_kind(name, dtype)
@@ -87,6 +98,12 @@ def _quantile(partial: Sample, q: float) -> float:
     below, above = math.floor(position), math.ceil(position)
     left = float(values[below]) if below < len(values) else math.nan
     right = float(values[above]) if above < len(values) else math.nan
-    if below == above or left == right:
+    return between(left, right, position)
+
+
+def between(left: float, right: float, position: float) -> float:
+    """Interpolate between the values at the whole positions around a position; on one, `left` is its value."""
+    below = math.floor(position)
+    if below == position or left == right:
         return left
-    return (above - position) * left + (position - below) * right
+    return (below + 1 - position) * left + (position - below) * right

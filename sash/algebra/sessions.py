@@ -9,6 +9,7 @@ parts begins a session with the newer one.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
@@ -32,12 +33,16 @@ CARD = AggregateCard(
 
 def last_session(span: float, time: str | None = None) -> Aggregate:
     """Find the last session: the rows since the last silence of more than a span."""
+    return declare(CARD, _binder(span), time, span=span)
 
+
+@lru_cache(maxsize=64)
+def _binder(span: float) -> Callable[[Dtype], Monoid]:
     def bind(dtype: Dtype) -> Monoid:
         kept = require_kind(CARD.name, dtype)
         return _monoid(span, np.dtype("f8") if kept is None or kept.kind == "f" else INT64)
 
-    return declare(CARD, bind, time, span=span)
+    return bind
 
 
 @lru_cache(maxsize=64)

@@ -24,12 +24,13 @@ from numba.core.dispatcher import Dispatcher
 from numba.core.errors import NumbaError
 
 from sash.compiling.caching import FOREIGN, DigestCache, digest_in_name, named_by_digest
+from sash.compiling.inner import InnerCompiler
 from sash.errors import DeclarationError
 
 Function = Callable[..., Any]
 
 OPTIONS: dict[str, Any] = {"_nrt": False, "error_model": "numpy", "nogil": True}
-INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER = {**OPTIONS, "no_cpython_wrapper": True, "no_cfunc_wrapper": True, "pipeline_class": InnerCompiler}
 
 
 def is_enabled() -> bool:

@@ -35,7 +35,7 @@ def answers_of(results: Any, monoid: Monoid, *, masked: bool) -> Any:
 
 def _nothing(n: int, *, masked: bool) -> Any:
     """Nothing but nulls: of which type they would be, interpreted code cannot tell."""
-    return np.ma.masked_all(n) if masked else np.full(n, np.nan)
+    return np.ma.MaskedArray(np.zeros(n), mask=True) if masked else np.full(n, np.nan)
 
 
 def _blank(values: Any, absent: Any) -> None:
@@ -53,6 +53,12 @@ def _structured(columns: tuple[Any, ...], monoid: Monoid) -> Any:
     return answers
 
 
+def _numbers(column: tuple[Any, ...]) -> Any:
+    """Numbers of Python as an array; words of 64 bits beside small ones would become floats by themselves."""
+    is_words = all(isinstance(value, int) for value in column) and min(column) >= 0
+    return np.array(column, np.uint64 if is_words and max(column) >= 2**63 else None)
+
+
 def _from_objects(values: list[Any], monoid: Monoid) -> tuple[Any, Any]:
     """Answers of interpreted code: numbers where they are numbers, objects otherwise."""
     valid = np.array([value is not None for value in values], np.bool_)
@@ -60,7 +66,7 @@ def _from_objects(values: list[Any], monoid: Monoid) -> tuple[Any, Any]:
     if present and all(isinstance(value, tuple) for value in present) and monoid.is_compilable:
         filler = present[0]
         columns = zip(*(filler if value is None else value for value in values), strict=True)
-        return tuple(np.array(column) for column in columns), valid
+        return tuple(_numbers(column) for column in columns), valid
     if not monoid.is_compilable:
         objects = np.empty(len(values), object)
         objects[:] = values

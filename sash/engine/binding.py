@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,7 +13,7 @@ from sash.algebra.monoid import Monoid
 from sash.compiling.jit import is_enabled
 from sash.engine.building import nested, unnested
 from sash.engine.events import OneRow, answer_of_nothing, take_answer
-from sash.errors import DataError, DeclarationError, UnknownNameError
+from sash.errors import DataError, DeclarationError, UnknownNameError, UnsupportedError
 
 
 class Bound(NamedTuple):
@@ -45,26 +45,42 @@ class Bound(NamedTuple):
         """
         values = self._arrays(given) if self.is_compiled else None
         if values is None:
-            rows = [value if isinstance(value, tuple) else (value,) for value in given]
+            rows = list(self.events(given))
             self._require_width(rows)
             n, columns = len(rows), [[row[place] for row in rows] for place in range(max(self.n_values, 1))]
-            values = [_with_validity(column, self.dtype_of(k)) for k, column in enumerate(columns)]
             if not self.is_compiled:
                 return n, nested([tuple(columns[place] for place in reads) for reads in self.reads])
+            values = [_with_validity(column, self.dtype_of(k)) for k, column in enumerate(columns)]
         n = len(values[0][1])
         return n, nested([_joint([values[place] for place in reads], n) for reads in self.reads])
 
+    def events(self, given: Any) -> Iterable[tuple[Any, ...]]:
+        """Read many events one by one, in the forms that `many` reads."""
+        columns = self._whole_columns(given)
+        if columns is None:
+            return (value if isinstance(value, tuple) else (value,) for value in given)
+        return zip(*map(_python_values, columns), strict=True)
+
     def _arrays(self, given: Any) -> list[tuple[Any, Any]] | None:
         """Whole columns, if that is what is given, as (valid, values)."""
+        columns = self._whole_columns(given)
+        if columns is None:
+            return None
+        return [_with_mask(column, self.dtype_of(place)) for place, column in enumerate(columns)]
+
+    def _whole_columns(self, given: Any) -> list[Any] | None:
+        """What a dict or an array holds, a column for each value of an event; None if it is neither."""
         if isinstance(given, Mapping):
-            if set(given) != set(self.columns):
-                raise DataError(f"events have the columns {', '.join(self.columns)}, got {', '.join(given)}")
-            given = [given[name] for name in self.columns]
-        elif isinstance(given, np.ndarray) and given.ndim == 1 and self.n_values <= 1:
-            given = [given]
+            if not self.columns or set(given) != set(self.columns):
+                wanted = f"the columns {', '.join(self.columns)}" if self.columns else "no columns with names"
+                raise DataError(f"events have {wanted}, got {', '.join(map(str, given)) or 'none'}")
+            columns = [given[name] for name in self.columns]
+        elif isinstance(given, np.ndarray) and self.n_values <= 1:
+            columns = [given]
         else:
             return None
-        return [_with_mask(column, self.dtype_of(place)) for place, column in enumerate(given)]
+        _require_columns(columns)
+        return columns
 
     def _require_width(self, rows: list[tuple[Any, ...]]) -> None:
         for row in rows:
@@ -75,6 +91,13 @@ class Bound(NamedTuple):
     def reads(self) -> tuple[tuple[int, ...], ...]:
         """Of each aggregate: which of the values of an event it reads."""
         return self.places or tuple(tuple(range(monoid.n_inputs)) for monoid in self.monoids)
+
+    def is_aggregate(self, k: int, aggregate: Aggregate) -> bool:
+        """Whether the k-th monoid is that of an aggregate, over the same columns."""
+        if not set(aggregate.columns) <= set(self.columns):
+            return False
+        places = _places(aggregate, self.columns)
+        return self.reads[k] == places and self.monoids[k] is aggregate.bind(*map(self.dtype_of, places))
 
     def dtype_of(self, place: int) -> Any:
         """The type of one of the values of an event."""
@@ -100,6 +123,7 @@ def bind(aggregate: Any, dtype: Any, *, compiled: bool, hidden: Sequence[Aggrega
     `dtype` may then be a dict. Hidden aggregates come after the others and are not answered.
     """
     aggregates = _named(aggregate)
+    _require_unconditional([*aggregates.values(), *hidden])
     names = tuple(aggregates) if isinstance(aggregate, Mapping) else None
     every = [*aggregates.values(), *hidden]
     columns = tuple(dict.fromkeys(name for each in every for name in each.columns))
@@ -112,14 +136,47 @@ def bind(aggregate: Any, dtype: Any, *, compiled: bool, hidden: Sequence[Aggrega
     return Bound(monoids, names, inputs, compiled and is_enabled(), columns, places)
 
 
-def _with_validity(column: list[Any], dtype: Any) -> tuple[Any, Any]:
+def _require_columns(columns: list[Any]) -> None:
+    """Kernels trust that columns are of one length: they read as far as the first one goes."""
+    lengths = sorted({len(column) for column in columns})
+    if len(lengths) > 1:
+        raise DataError(f"columns must be of one length, got {' and '.join(map(str, lengths))} rows")
+    for column in columns:
+        if np.ndim(column) != 1:
+            raise DataError(f"a column is an array of one dimension, got one of {np.ndim(column)}")
+
+
+def _with_validity(column: Sequence[Any], dtype: Any) -> tuple[Any, Any]:
     valid = np.array([value is not None for value in column], np.bool_)
-    return valid, np.array([0 if value is None else value for value in column], dtype)
+    return valid, _of_type(np.array([0 if value is None else value for value in column]), dtype)
 
 
 def _with_mask(column: Any, dtype: Any) -> tuple[Any, Any]:
-    valid = ~np.ma.getmaskarray(column) if isinstance(column, np.ma.MaskedArray) else np.ones(len(column), np.bool_)
-    return valid, np.ascontiguousarray(np.ma.getdata(column), dtype)
+    if not isinstance(column, np.ndarray):
+        return _with_validity(column, dtype)
+    if not isinstance(column, np.ma.MaskedArray):
+        return np.ones(len(column), np.bool_), _of_type(column, dtype)
+    valid = ~np.ma.getmaskarray(column)
+    return valid, _of_type(np.where(valid, column.data, np.zeros(1, column.dtype)), dtype)
+
+
+def _of_type(values: Any, dtype: Any) -> Any:
+    """The same values in another type; numbers that are not whole, or too large, are no integers."""
+    if dtype is None:
+        return values
+    with np.errstate(invalid="ignore"):
+        converted = np.ascontiguousarray(values, dtype)
+    if converted.dtype.kind in "iub" and not np.can_cast(values.dtype, converted.dtype):
+        differing = np.flatnonzero(converted != values)
+        if len(differing):
+            found = values[differing[0]]
+            raise DataError(f"{found.item()!r} is no {converted.dtype}; give dtype= the type of the values")
+    return converted
+
+
+def _python_values(column: Any) -> Any:
+    """A column as Python values, None for null."""
+    return column.tolist() if isinstance(column, np.ndarray) else column
 
 
 def _joint(inputs: list[tuple[Any, Any]], n: int) -> Any:
@@ -128,6 +185,15 @@ def _joint(inputs: list[tuple[Any, Any]], n: int) -> Any:
     for present, _ in inputs:
         valid &= present
     return valid, tuple(values for _, values in inputs)
+
+
+def _require_unconditional(aggregates: Iterable[Aggregate]) -> None:
+    for each in aggregates:
+        if each.condition is not None:
+            raise UnsupportedError(
+                f"a window over single events takes no condition, got {each.name}.where({each.condition!r}); insert "
+                "None for what does not count, or use sash.slide, which takes conditions"
+            )
 
 
 def _places(aggregate: Aggregate, columns: tuple[str, ...]) -> tuple[int, ...]:

@@ -8,6 +8,9 @@ One pass of a finger B-tree. What is kept is what this row or a later one still 
 that is known, and neither a bound on lateness nor a memory of everything is needed. Rows of equal time
 are combined in the order they arrived. Keys are taken one after the other, through the same tree.
 
+Times may be infinite. Rows of the same infinite time have age 0, all others are infinitely old beside them:
+within an infinite span if its older end is closed, and not if it is open.
+
 Cost in calls of combine, for a row d places late: O(log d) to insert it; 2 for an answer as of the newest
 time or in order, O(log n) for others, and for each further span. Memory: that of the largest window; with
 as_of="row" also of as much of the past as the latest row to come reaches back to.
@@ -90,8 +93,17 @@ def _arrivals(instants: Instants, wanted: Disorder) -> tuple[Arrivals, Bounds]:
     passes = _passes(is_enabled())
     now = passes.newest(times, is_first, np.empty_like(times)) if wanted.as_of == "newest" else times
     bounds = bounds_of(now, instants.spans, wanted.closed)
+    if wanted.closed in ("right", "none"):
+        _leave_out_the_infinitely_old(bounds, now, instants.spans)
     needed = passes.needed(bounds.firsts.min(axis=0), is_first)
     return Arrivals(order, is_first, times, needed), bounds
+
+
+def _leave_out_the_infinitely_old(bounds: Bounds, now: Any, spans: list[Any]) -> None:
+    """Begin a window that ends at infinity there: what else there is is as old as an infinite span is long."""
+    for firsts, span in zip(bounds.firsts, spans, strict=True):
+        if span == np.inf:
+            firsts[now == np.inf] = np.inf
 
 
 def _grouped(keys: Any, n: int) -> tuple[Any, Any]:

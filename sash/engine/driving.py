@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from sash.aggregators.contract import END, MASK, OLDEST, Fifo, Jit, State
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
@@ -90,6 +92,41 @@ def runs_driver(fifo: Fifo, cells: Cells, forget: Function, jit: Jit) -> Functio
         return len(starts)
 
     return jit(drive_runs)
+
+
+class Keys(NamedTuple):
+    """Rows of many keys, and the length of windows in rows."""
+
+    begins: Any
+    order: Any
+    rows: int
+
+
+def keys_driver(fifo: Fifo, cells: Cells, forget: Function, jit: Jit) -> Function:
+    """Make drive(state, place, columns, keys, done, results) -> how many rows are done, or ~row out of order.
+
+    The last so many rows of each key at every row: what `runs_driver` does, to the letter, without frames. Row
+    `done` is the first of its key, or the one where the ring was full.
+    """
+    insert, evict, query, lower = fifo.insert, fifo.evict, fifo.query, cells.lower
+
+    def drive_keys(s: State, place: Any, columns: Any, keys: Keys, done: int, results: Any) -> int:
+        begins, order, rows = keys
+        for i in range(done, len(begins)):
+            if begins[np.uintp(i)] or i == 0:
+                forget(s)
+                place[ELEMENTS] = i - s.at[END]
+            elif order[np.uintp(i - 1)] > order[np.uintp(i)]:
+                return ~i
+            elif s.at[END] - s.at[OLDEST] == rows:
+                evict(s)
+            if s.at[END] - s.at[OLDEST] > s.at[MASK]:
+                return i
+            insert(s, columns, i)
+            lower(results, i, s.pool, query(s))
+        return len(begins)
+
+    return jit(drive_keys)
 
 
 def forgetter(fifo: Fifo, jit: Jit, *, at_once: bool) -> Function:

@@ -9,6 +9,7 @@ import numpy as np
 
 from sash.algebra.monoid import Monoid, identity_of, ungraded
 from sash.algebra.state import Row
+from sash.errors import DataError
 
 
 class OneRow:
@@ -31,6 +32,8 @@ class OneRow:
                 return
         for column, place in zip(self._values, self._places, strict=True):
             column[0] = values[place]
+            if self._valid is not None and column.dtype.kind in "iub" and column[0] != values[place]:
+                raise DataError(f"{values[place]!r} is no {column.dtype}; give dtype= the type of the values")
 
 
 def take_answer(results: Any, monoid: Monoid) -> Any:

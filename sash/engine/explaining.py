@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,12 +12,15 @@ from sash.aggregators.contract import Card
 from sash.algebra.aggregate import Aggregate
 from sash.algebra.monoid import Monoid, ungraded
 from sash.algebra.state import Record, Row, Scalar
+from sash.compiling.jit import is_enabled
+from sash.engine import ranked
 from sash.engine.binding import as_aggregate
 from sash.engine.columns import Column
 from sash.engine.groups import Group, groups_of
+from sash.engine.ranked import is_rankable
 from sash.engine.structures import find_in_order
 from sash.engine.tasks import tasks_of
-from sash.windows.bounds import Bounds
+from sash.windows.bounds import Bounds, Every
 
 COUNT_BYTES, ORDER_BYTES = 8, 8  # beside each partial, how many of its rows are valid; beside each row, its order
 
@@ -51,7 +55,32 @@ def explain_run(
     declared = {name: as_aggregate(each) for name, each in aggregates.items()}
     tasks = tasks_of(_columns_like(columns or {}, declared.values()), declared)
     groups = groups_of(tasks, bounds, has_nulls=True, is_exact=is_exact, forced=algorithm)
-    return [_explained(group, bounds, tuple(declared)) for group in groups]
+    by_rank = {place for place, task in enumerate(tasks) if algorithm is None and is_rankable(task)}
+    return [part for group in groups for part in _parts(group, bounds, tuple(declared), by_rank)]
+
+
+def _parts(group: Group, bounds: Bounds, names: Sequence[str], by_rank: Collection[int]) -> list[Explanation]:
+    """A group, and those of its aggregates apart that whole tables answer by ranks."""
+    places = tuple(place for place in group.places if place not in by_rank)
+    monoids = dict(zip(group.places, group.kind.monoids, strict=True))
+    kind = group.kind._replace(monoids=tuple(monoids[place] for place in places))
+    parts = [_explained(group._replace(places=places, kind=kind), bounds, names)] if places else []
+    if len(places) < len(group.places):
+        parts.append(_by_ranks(group, bounds, [names[place] for place in group.places if place in by_rank]))
+    return parts
+
+
+def _by_ranks(group: Group, bounds: Bounds, names: Sequence[str]) -> Explanation:
+    return Explanation(
+        tuple(names),
+        str(bounds),
+        f"{ranked.NAME} ({ranked.TITLE})",
+        ranked.WHY.format(group.choice.algorithm),
+        "machine code" if is_enabled() else "interpreted Python",
+        ranked.COST,
+        ranked.STATE,
+        f"algorithm('{group.choice.algorithm}'): all values of a window in order, as one partial",
+    )
 
 
 def _columns_like(known: Mapping[str, Column], aggregates: Iterable[Aggregate]) -> dict[str, Column]:
@@ -71,16 +100,21 @@ def _explained(group: Group, bounds: Bounds, names: Sequence[str]) -> Explanatio
         group.choice.why,
         "machine code" if group.kind.is_compiled else "interpreted Python",
         f"{card.amortised} calls of combine a row on average, {card.worst} at worst, for n rows in the window",
-        _state(card, monoids, bounds),
+        _state(card, monoids, bounds, is_sliced=group.is_sliced),
         _otherwise(card.name, monoids),
     )
 
 
-def _state(card: Card, monoids: Sequence[Monoid], bounds: Bounds) -> str:
+def _state(card: Card, monoids: Sequence[Monoid], bounds: Bounds, *, is_sliced: bool) -> str:
     """What is kept for the key at hand, in bytes where partials have a width."""
     widths = [partial_bytes(monoid) for monoid in monoids]
     each = "Python objects" if None in widths else f"{sum(w or 0 for w in widths)} bytes"
     text = f"{card.space} partials of {each}"
+    if is_sliced:
+        assert isinstance(bounds.every, Every)
+        assert bounds.span is not None
+        n_slices = math.ceil(bounds.span / bounds.every.step) + 1
+        return f"{text}, for n slices of rows that leave together, not rows; n is at most {n_slices}"
     if bounds.kind in ("span", "delta"):
         text += f", and {ORDER_BYTES} bytes of order a row in the window"
     if bounds.rows is not None:

@@ -17,6 +17,7 @@ from sash.engine.events import Folder, reader
 from sash.errors import DataError, EmptyWindowError, UnsupportedError
 
 SMALLEST = 8  # slots of an empty window
+MANY = 1000  # calls of machine code: as many pay for a loop of its own
 
 
 class InOrderAggregator:
@@ -48,6 +49,8 @@ class InOrderAggregator:
             row.put(event)
         if len(self) == self._capacity:
             self._resize(2 * self._capacity)
+        elif 4 * len(self) < self._capacity:
+            self._shrink()
         self._built.fifo.insert(self._state, self._columns, 0)
 
     def _event(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
@@ -64,8 +67,8 @@ class InOrderAggregator:
         if len(self) == 0:
             raise EmptyWindowError("evict() on an empty window")
         self._built.fifo.evict(self._state)
-        if SMALLEST < self._capacity and 4 * len(self) < self._capacity:
-            self._resize(self._capacity // 2)
+        if 4 * len(self) < self._capacity:
+            self._shrink()
 
     def query(self) -> Any:
         """Aggregate everything in the window; null (None) if it holds nothing to aggregate."""
@@ -86,22 +89,23 @@ class InOrderAggregator:
         if capacity > self._capacity:
             self._resize(capacity)
         inserter(self._built)(self._state, columns, 0, n)
+        self._shrink()
 
     def bulk_evict(self, count: int) -> None:
-        """Remove the oldest `count` events."""
+        """Remove the oldest `count` events; the next event gives back the room that is not needed any more."""
         if not 0 <= count <= len(self):
             raise EmptyWindowError(f"cannot evict {count} of {len(self)} events")
         self._evict_to(int(self._state.at[OLDEST]) + count)
 
     def _evict_to(self, element: int) -> None:
-        fifo, oldest = self._built.fifo, int(self._state.at[OLDEST])
-        if fifo.evict_to is not None and element > oldest + 1:
+        fifo, count = self._built.fifo, element - int(self._state.at[OLDEST])
+        if fifo.evict_to is not None and count > 1:
             fifo.evict_to(self._state, element)
+        elif self._built.is_compiled and count >= MANY:
+            evicter(self._built)(self._state, count)
         else:
-            for _ in range(element - oldest):
+            for _ in range(count):
                 fifo.evict(self._state)
-        while SMALLEST < self._capacity and 4 * len(self) < self._capacity:
-            self._resize(self._capacity // 2)
 
     def bulk_evict_while(self, policy: Any) -> None:
         """Remove what a policy gives up: for windows that keep their elements."""
@@ -140,6 +144,14 @@ class InOrderAggregator:
         self._built.fifo.move(self._state, larger)
         self._state = larger
 
+    def _shrink(self) -> None:
+        """Give back room if less than a quarter of it is in use."""
+        capacity = self._capacity
+        while SMALLEST < capacity and 4 * len(self) < capacity:
+            capacity //= 2
+        if capacity < self._capacity:
+            self._resize(capacity)
+
     def _compact_state(self) -> Any:
         capacity = SMALLEST
         while capacity < len(self):
@@ -173,3 +185,15 @@ def inserter(built: Built) -> Any:
             insert(s, columns, i)
 
     return (entry if built.is_compiled else interpreted)(insert_many)
+
+
+@lru_cache(maxsize=256)
+def evicter(built: Built) -> Any:
+    """Make evict(state, count): one call for many elements."""
+    evict = built.fifo.evict
+
+    def evict_many(s: State, count: int) -> None:
+        for _ in range(count):
+            evict(s)
+
+    return (entry if built.is_compiled else interpreted)(evict_many)

@@ -29,7 +29,6 @@ from sash.engine.binding import as_aggregate
 from sash.engine.choosing import Choice
 from sash.engine.columns import Column
 from sash.engine.groups import Group, framing_of, groups_of, too_short
-from sash.engine.structures import Structure
 from sash.engine.tasks import tasks_of
 from sash.engine.whole import answer_whole
 from sash.errors import DeclarationError, FormatError
@@ -51,12 +50,22 @@ class Run:
         self._n_answered = 0
         self._inputs: Inputs | None = None  # types are known with the first batch; so is all that follows from them
         self._framing: Any = None
-        self._groups: list[tuple[Group, Structure]] = []
+        self._groups: list[tuple[Group, Any]] = []
 
     @property
     def choices(self) -> list[Choice]:
         """The algorithms chosen, and why; known with the first batch."""
         return [group.choice for group, _ in self._groups]
+
+    @property
+    def begin(self) -> int:
+        """No later window begins before this row."""
+        return 0 if self._inputs is None else int(self._framing.begin)
+
+    @property
+    def n_inserted(self) -> int:
+        """How many rows all aggregates have taken in; if one of them raised, the number of the row at fault."""
+        return min((structure.end for _, structure in self._groups), default=0)
 
     def push(self, batch: Batch) -> Answered:
         """Take more rows; answers for those whose windows are complete."""
@@ -114,9 +123,8 @@ class Run:
     def _answer(self, inputs: Inputs, *, is_last: bool) -> Answered:
         framed = self._framing.take(inputs.rows, is_last=is_last)
         answers = self._answers(inputs, framed)
-        n_inserted = min(structure.end for _, structure in self._groups)
         begin = self._framing.begin
-        columns_before = begin if self._framing.reads_columns else max(begin, n_inserted)
+        columns_before = begin if self._framing.reads_columns else max(begin, self.n_inserted)
         inputs.forget(order_before=self._framing.needed, columns_before=columns_before)
         first = self._n_answered
         self._n_answered += framed.n
@@ -124,7 +132,7 @@ class Run:
         return Answered(rows, framed.instants, answers)
 
     def _answers(self, inputs: Inputs, framed: Framed) -> list[Column]:
-        tasks, is_short = tasks_of(inputs.columns, self._aggregates), too_short(framed, self._bounds.min_rows)
+        tasks, is_short = tasks_of(inputs.columns, self._aggregates), too_short(framed.answered, self._bounds.min_rows)
         answers: dict[int, Column] = {}
         with explaining([task.monoid.name for task in tasks]):
             for group, structure in self._groups:

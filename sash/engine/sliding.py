@@ -26,6 +26,7 @@ from sash.engine.coarse import in_time_order, rows_grid, slide_coarsely, times_g
 from sash.engine.disordered import Disorder, slide_disordered
 from sash.engine.driving import frames_driver, rows_driver
 from sash.engine.parallel import each_part, parts
+from sash.engine.ranked import is_rankable, quantiles
 from sash.engine.sharing import is_several
 from sash.engine.tasks import Kind, Task, answers_for, as_asked, columns_for, kind_of, narrowed, nothing, tasks_of
 from sash.errors import DeclarationError, UnsupportedError
@@ -161,7 +162,17 @@ def _at_rows(tasks: list[Task], window: Window) -> list[Any]:
     by_rows = window.rows is not None
     frames = None if by_rows else time_frames(window.times, window.span, closed=closed, ties=ties)
     extent = Extent(window.n, int(window.rows) if window.rows is not None else None, frames)
-    return _run(tasks, extent, window.algorithm) if window.n else [nothing(task) for task in tasks]
+    ranked = {place: task for place, task in enumerate(tasks) if window.algorithm is None and is_rankable(task)}
+    others = [task for place, task in enumerate(tasks) if place not in ranked]
+    answers = iter(_run(others, extent, window.algorithm) if window.n and others else map(nothing, others))
+    return [_ranked(task, extent) if place in ranked else next(answers) for place, task in enumerate(tasks)]
+
+
+def _ranked(task: Task, extent: Extent) -> Any:
+    """A quantile, by ranks."""
+    ends = np.arange(1, extent.n + 1)
+    frames = extent.frames or Frames(np.maximum(ends - (extent.rows or 0), 0), ends)
+    return answers_of(quantiles(task, frames), task.monoid, masked=task.is_masked)
 
 
 class Extent(NamedTuple):

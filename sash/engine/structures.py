@@ -20,10 +20,10 @@ from sash.compiling.compiled_cells import compiled_cells
 from sash.compiling.jit import compiled, entry, interpreted
 from sash.engine import running_total, snapshot
 from sash.engine.building import Built, interpreted_product, new_state, nullable, product, require_algebra
-from sash.engine.driving import COLUMNS, ELEMENTS, Windows, forgetter, runs_driver
+from sash.engine.driving import COLUMNS, ELEMENTS, Keys, Windows, forgetter, keys_driver, runs_driver
 from sash.engine.tasks import Kind
 from sash.errors import UnsupportedError
-from sash.windows.framing import Framed
+from sash.windows.framing import Framed, Rows
 
 SMALLEST = 8  # slots of an empty window
 
@@ -40,6 +40,7 @@ class Made(NamedTuple):
 
     built: Built
     drive: Function
+    drive_keys: Function
     inner: tuple[Cells, Fifo]  # to be compiled into other kernels
 
 
@@ -70,16 +71,17 @@ def make(algorithm: Algorithm, kind: Kind) -> Made:
     forget = forgetter(fifo, jit, at_once=algorithm.card.name in PLAIN)
     decisive = tuple(sorted(options.items()))
     built = Built(algorithm, cells, fifo._replace(move=outer(fifo.move)), kind.is_compiled, decisive)
-    return Made(built, runs_driver(fifo, cells, forget, outer), (cells, fifo))
+    drive, drive_keys = runs_driver(fifo, cells, forget, outer), keys_driver(fifo, cells, forget, outer)
+    return Made(built, drive, drive_keys, (cells, fifo))
 
 
 class Structure:
     """The rows of the windows at hand, inside an algorithm."""
 
-    __slots__ = ("_built", "_drive", "_kind", "_place", "_state")
+    __slots__ = ("_built", "_drive", "_drive_keys", "_kind", "_place", "_state")
 
     def __init__(self, algorithm: Algorithm, kind: Kind) -> None:
-        self._built, self._drive, _ = make(algorithm, kind)
+        self._built, self._drive, self._drive_keys, _ = make(algorithm, kind)
         self._kind = kind
         self._state = new_state(self._built, self._smallest)
         self._place: Any = np.zeros(2, np.int64) if kind.is_compiled else [0, 0]
@@ -113,13 +115,25 @@ class Structure:
 
         self.work(drive, base, len(starts))
 
-    def work(self, kernel: Callable[[State, Any, int], int], base: int, goal: int) -> None:
-        """Call kernel(state, place, done) -> done until it has reached its goal, in a larger ring each time."""
+    def take_rows(self, columns: Any, given: Rows, begin: int, rows: int, results: Any) -> int | None:
+        """Answer the last `rows` rows at every row from `begin`, where a key begins; a row out of order, or None."""
+        begins, order = given.begins, given.order
+        keys = Keys(begins, order, rows) if self._kind.is_compiled else Keys(begins.tolist(), order.tolist(), rows)
+
+        def drive(state: State, place: Any, done: int) -> int:
+            return int(self._drive_keys(state, place, columns, keys, done, results))
+
+        done = self.work(drive, 0, len(begins), begin)
+        return ~done if done < 0 else None
+
+    def work(self, kernel: Callable[[State, Any, int], int], base: int, goal: int, done: int = 0) -> int:
+        """Call kernel(state, place, done) -> done until it is at its goal, in a larger ring each time; or negative."""
         self._place[COLUMNS] = base
-        done = kernel(self._state, self._place, 0)
-        while done < goal:
+        done = kernel(self._state, self._place, done)
+        while 0 <= done < goal:
             self._state = self._moved(2 * self._capacity)
             done = kernel(self._state, self._place, done)
+        return done
 
     def dump(self) -> list[Any]:
         """Everything it knows as plain data, in the least room."""

@@ -72,11 +72,7 @@ class TimedAggregator:
 
     def insert(self, time: Any, *values: Any) -> None:
         """Insert one row; one that has the time of another is combined with it, as the newer one."""
-        if len(values) != self._n_values:
-            raise DataError(f"insert takes a time and {self._n_values} value(s), got {(time, *values)!r}")
-        key = self._checked(time)
-        for row in self._rows:
-            row.put(values)
+        key = self._put(time, values)
         while not self._trees.timed.insert(self._tree, key, self._columns, 0):
             self._tree = grown(self._trees, self._tree)
 
@@ -138,6 +134,15 @@ class TimedAggregator:
         self._trees.lower(self._results, 0, self._tree.pool, cell)
         return self._bound.answer(self._results)
 
+    def _put(self, time: Any, values: tuple[Any, ...]) -> Any:
+        """Check one row and write its values into the columns; its key."""
+        if len(values) != self._n_values:
+            raise DataError(f"insert takes a time and {self._n_values} value(s), got {(time, *values)!r}")
+        key = self._checked(time)
+        for row in self._rows:
+            row.put(values)
+        return key
+
     def _sorted_keys(self, times: Iterable[Any]) -> tuple[Any, int]:
         kind = self._trees.wanted.key_kind
         if kind in (INTEGER, FLOAT) and isinstance(times, np.ndarray):
@@ -164,6 +169,11 @@ def timed_aggregator(
     algorithm: str, bound: Bound, *, min_arity: int = MIN_ARITY, times: str | None = None
 ) -> TimedAggregator:
     """Make a window over timestamped rows, by fiba or btree; see `TimedAggregator`."""
+    return TimedAggregator(build_trees(wanted_tree(algorithm, bound, min_arity, times)), bound)
+
+
+def wanted_tree(algorithm: str, bound: Bound, min_arity: int, times: str | None) -> Wanted:
+    """Check the options of a tree."""
     if isinstance(min_arity, bool) or not isinstance(min_arity, int) or min_arity < 2:
         raise DeclarationError(f"min_arity must be an integer of at least 2, got {min_arity!r}")
     if times is not None and times not in CHECKS:
@@ -171,7 +181,7 @@ def timed_aggregator(
     if bound.is_compiled and times == OBJECT:
         raise DeclarationError("times of any kind cannot be compiled; give times='i8', 'f8' or 'pair'")
     kind = times or (INTEGER if bound.is_compiled else OBJECT)
-    return TimedAggregator(build_trees(Wanted(algorithm, bound.monoids, bound.is_compiled, kind, min_arity)), bound)
+    return Wanted(algorithm, bound.monoids, bound.is_compiled, kind, min_arity)
 
 
 def any_key(time: Any) -> Any:

@@ -32,10 +32,9 @@ from sash.algebra.monoid import Monoid
 from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
 from sash.compiling.interpreted_cells import interpreted_cells
-from sash.compiling.jit import entry, inlined, interpreted
+from sash.compiling.jit import compiled, entry, inlined, interpreted
 from sash.engine.building import nullable, product
 
-BUILDERS = {"fiba": fiba.build, "btree": btree.build}
 TREES = {"fiba": fiba.ALGORITHM, "btree": btree.ALGORITHM}
 SMALLEST = 8  # nodes of an empty tree, the one that is none included
 LARGE = 2**12  # nodes, from which on pools grow by a quarter and not to the double
@@ -76,12 +75,12 @@ class Trees(NamedTuple):
 @lru_cache(maxsize=256)
 def build_trees(wanted: Wanted) -> Trees:
     """Make the operations of a kind of tree."""
-    jit: Any = inlined if wanted.is_compiled else interpreted
+    jit, apart = (inlined, compiled) if wanted.is_compiled else (interpreted, interpreted)
     kinds: Any = (nullable if wanted.has_nulls else compiled_cells) if wanted.is_compiled else interpreted_cells
     cells = product([kinds(monoid) for monoid in wanted.monoids], jit)
     keys = keys_of(wanted.key_kind if wanted.is_compiled else OBJECT, jit)
-    kit = Kit(cells, keys, jit, wanted.min_arity, wanted.algorithm == "fiba")
-    inner = BUILDERS[wanted.algorithm](cells, keys, jit, min_arity=wanted.min_arity)
+    kit = Kit(cells, keys, jit, apart, wanted.min_arity, wanted.algorithm == "fiba")
+    inner = fiba.build(kit)
     timed, lower = inner, cells.lower
     if wanted.is_compiled:
         timed, lower = fiba.Timed(*(entry(operation) for operation in inner)), entry(lower)

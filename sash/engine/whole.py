@@ -8,7 +8,8 @@ one begins, a structure is as good as new.
     frames    [ chunk ][ chunk ][ chunk ][    ][ chunk ][ chunk ][ chunk  ]      computed, used and forgotten
     results   [                  one column for each aggregate            ]      each thread writes its own rows
 
-Where not every row is answered, the frames of a part are computed first, to know how many answers there are.
+Where not every row is answered, the frames of a part are computed first, to know how many answers there are. Windows of
+the last so many rows need no frames, and quantiles no structure: engine/ranked answers them from all frames.
 """
 
 from __future__ import annotations
@@ -23,11 +24,14 @@ from sash.compiling.jit import explaining
 from sash.engine.batches import Answered, Batch, prepared
 from sash.engine.binding import as_aggregate
 from sash.engine.columns import Column
-from sash.engine.groups import Group, framing_of, groups_of, too_short
+from sash.engine.groups import Group, framing_of, groups_of, too_short, without
 from sash.engine.parallel import each_part, n_threads
-from sash.engine.tasks import cut_results, narrowed, tasks_of
+from sash.engine.ranked import is_rankable, quantiles
+from sash.engine.structures import Structure
+from sash.engine.tasks import Task, cut_results, narrowed, tasks_of
 from sash.windows.bounds import Bounds
-from sash.windows.framing import Framed, Rows
+from sash.windows.frames import Frames
+from sash.windows.framing import Framed, Rows, unsorted
 
 WORTHWHILE = 1 << 16  # rows for each thread: below, waking it costs more than it saves
 CHUNK = 1 << 15  # rows whose frames are computed at once: they are in the cache still when they are used
@@ -43,13 +47,22 @@ def answer_whole(bounds: Bounds, aggregates: Mapping[str, Any], batch: Batch, al
     tasks = [narrowed(task, min(n, bounds.rows or n)) for task in tasks]
     has_nulls = bounds.may_be_empty or any(task.valid is not None for task in tasks)
     is_exact = batch.order.dtype.kind == "i"
+    ranked = {place: task for place, task in enumerate(tasks) if algorithm is None and is_rankable(task)}
     with explaining([task.monoid.name for task in tasks]):
-        groups = groups_of(tasks, bounds, has_nulls=has_nulls, is_exact=is_exact, forced=algorithm)
-        is_compiled = all(group.kind.is_compiled for group in groups)
+        groups = groups_of(
+            tasks, bounds, has_nulls=has_nulls, is_exact=is_exact, forced=algorithm, besides=ranked
+        )  # fmt: skip
         parts = _parts(batch.begins, is_shareable=bounds.policy is None and all(each.is_shareable for each in groups))
-        pieces = _pieces(bounds, batch, parts, chunk=CHUNK if is_compiled else n + 1)
-        answers = _answers(groups, [group.columns(tasks, n) for group in groups], pieces, bounds.min_rows)
+        if _is_by_rows_alone(bounds) and not ranked and n:
+            return _answer_by_rows(bounds.rows or 0, batch, parts, Work.of(groups, tasks, n, n))
+        chunk = CHUNK if all(group.kind.is_compiled for group in groups) else n + 1
+        pieces = _pieces(bounds, batch, parts, chunk=chunk, are_kept=bool(ranked or bounds.min_rows))
+        answers = _answers_by_frames(pieces, Work.of(groups, tasks, n, pieces.n), ranked, bounds.min_rows)
     return Answered(*pieces.numbers(n), answers)
+
+
+def _is_by_rows_alone(bounds: Bounds) -> bool:
+    return bounds.rows is not None and bounds == Bounds(rows=bounds.rows, ties=bounds.ties)
 
 
 def _parts(begins: Any, *, is_shareable: bool) -> list[Part]:
@@ -75,17 +88,22 @@ class Pieces(NamedTuple):
     def numbers(self, n_rows: int) -> tuple[Any, Any]:
         """The rows of all answers, and their instants."""
         framed = [each for part in self.frames.values() if isinstance(part, list) for each in part]
-        if not framed:
+        if not framed or framed[0].rows is None:
             return np.arange(n_rows), None
         instants = None if framed[0].instants is None else np.concatenate([each.instants for each in framed])
         return np.concatenate([each.rows for each in framed]), instants
 
+    def joined(self) -> Frames:
+        """The frames of all answers; they must have been kept."""
+        framed = [each.answered for part in self.frames.values() for each in part]
+        return Frames(*(np.concatenate(bounds) for bounds in zip(*framed, strict=True)))
 
-def _pieces(bounds: Bounds, batch: Batch, parts: list[Part], *, chunk: int) -> Pieces:
+
+def _pieces(bounds: Bounds, batch: Batch, parts: list[Part], *, chunk: int, are_kept: bool) -> Pieces:
     """Frames in chunks where every row is answered; else those of a part at once, to know how many there are."""
     frames: dict[Part, Iterable[Framed]] = {part: _frames(bounds, batch, part, chunk) for part in parts}
     counts = [end - begin for begin, end in parts]
-    if bounds.every is not None:
+    if bounds.every is not None or are_kept:
         each_part(parts, lambda begin, end: frames.update({(begin, end): list(frames[begin, end])}))
         counts = [sum(each.n for each in frames[part]) for part in parts]
     firsts = dict(zip(parts, itertools.accumulate([0, *counts]), strict=False))
@@ -95,14 +113,16 @@ def _pieces(bounds: Bounds, batch: Batch, parts: list[Part], *, chunk: int) -> P
 def _frames(bounds: Bounds, batch: Batch, part: Part, chunk: int) -> Iterator[Framed]:
     """The frames of a part, some rows at a time."""
     begin, end = part
-    marks = batch.begins if batch.mark is None else batch.mark.values
     framing = framing_of(bounds, batch.order.dtype, _Source(batch.columns), begin)
     for stop in itertools.count(begin + chunk, chunk):
-        rows = slice(max(begin, framing.needed), min(stop, end))
-        given = Rows(rows.start, batch.order[rows], batch.begins[rows], marks[rows])
-        yield framing.take(given, is_last=stop >= end)
+        yield framing.take(_rows(batch, max(begin, framing.needed), min(stop, end)), is_last=stop >= end)
         if stop >= end:
             return
+
+
+def _rows(batch: Batch, begin: int, end: int) -> Rows:
+    marks = batch.begins if batch.mark is None else batch.mark.values
+    return Rows(begin, batch.order[begin:end], batch.begins[begin:end], marks[begin:end])
 
 
 class _Source(NamedTuple):
@@ -112,26 +132,60 @@ class _Source(NamedTuple):
     base: int = 0
 
 
-def _answers(groups: Sequence[Group], columns: Sequence[Any], pieces: Pieces, min_rows: int) -> list[Column]:
-    """The answers of all aggregates, in their order."""
-    results = [group.structure().results(pieces.n) for group in groups]
-    is_short = np.zeros(pieces.n, np.bool_) if min_rows else None
+class Work(NamedTuple):
+    """Groups with the columns that they read, and the columns of their results."""
+
+    groups: Sequence[Group]
+    columns: Sequence[Any]
+    results: Sequence[Any]
+
+    @classmethod
+    def of(cls, groups: Sequence[Group], tasks: Sequence[Task], n_rows: int, n_answers: int) -> Work:
+        """Make room for all answers."""
+        columns = [group.columns(tasks, n_rows) for group in groups]
+        return cls(groups, columns, [group.structure().results(n_answers) for group in groups])
+
+    def answers(self, is_short: Any) -> dict[int, Column]:
+        """The answers of all aggregates, by their places."""
+        each = zip(self.groups, self.results, strict=True)
+        return {place: column for group, found in each for place, column in group.answers(found, is_short)}
+
+
+def _answer_by_rows(rows: int, batch: Batch, parts: list[Part], work: Work) -> Answered:
+    """Windows of so many rows: where a key begins is all that must be known, so no frame is made."""
+
+    def answer(begin: int, end: int) -> None:
+        for group, given, found in zip(*work, strict=True):
+            structure = group.structure()
+            assert isinstance(structure, Structure)
+            fallen = structure.take_rows(given, _rows(batch, 0, end), begin, rows, found)
+            if fallen is not None:
+                raise unsorted(batch.order, fallen)
+
+    each_part(parts, answer)
+    return Answered(np.arange(len(batch.order)), None, _in_order(work.answers(None)))
+
+
+def _answers_by_frames(pieces: Pieces, work: Work, ranked: Mapping[int, Task], min_rows: int) -> list[Column]:
+    """Any windows: frames, and what is computed over them, piece by piece; then quantiles over all of them."""
 
     def answer(*part: int) -> None:
-        place, structures = pieces.firsts[part], [group.structure() for group in groups]  # type: ignore[index]
+        place, structures = pieces.firsts[part], [group.structure() for group in work.groups]  # type: ignore[index]
         for framed in pieces.frames[part]:  # type: ignore[index]
             stop = place + framed.n
-            for structure, given, found in zip(structures, columns, results, strict=True):
+            for structure, given, found in zip(structures, work.columns, work.results, strict=True):
                 own = found if framed.n == pieces.n else cut_results(found, place, stop)
                 structure.take(given, 0, framed, own)
-            if is_short is not None:
-                is_short[place:stop] = too_short(framed, min_rows)
             place = stop
 
     each_part(list(pieces.frames), answer)
-    answers = {
-        place: each
-        for group, found in zip(groups, results, strict=True)
-        for place, each in group.answers(found, is_short)
-    }
+    if not ranked and not min_rows:
+        return _in_order(work.answers(None))
+    frames = pieces.joined()
+    is_short = too_short(frames, min_rows)
+    by_rank = {place: without(quantiles(task, frames), is_short) for place, task in ranked.items()}
+    return _in_order(work.answers(is_short) | by_rank)
+
+
+def _in_order(answers: Mapping[int, Column]) -> list[Column]:
     return [answers[place] for place in sorted(answers)]

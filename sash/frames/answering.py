@@ -10,6 +10,7 @@ take everything see them first; a grid in time has no place for them.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -21,7 +22,7 @@ from sash.engine.batches import Answered, Batch
 from sash.engine.columns import Column
 from sash.engine.running import answer_whole
 from sash.errors import DataError, DeclarationError, SumOverflowError, UnknownNameError, UnsupportedError
-from sash.frames import buffers
+from sash.frames import buffers, carriers
 from sash.frames.carriers import Carrier
 from sash.frames.extents import Named, show_aggregate
 from sash.frames.keys import Codes, joint_codes, sorting
@@ -65,7 +66,7 @@ def require_names(specs: tuple[Spec, ...], source: Table) -> None:
     is_new_table = window.grid is not None and window.grid.rows is None
     if is_new_table:
         _require_place_for_times(window)
-    taken = {*window.by, *_time_names(window)} if is_new_table else set(known)
+    taken = {*window.by, *time_names(window)} if is_new_table else set(known)
     for name in (name for spec in specs for name, _ in spec.aggregates):
         if name in taken:
             raise DeclarationError(
@@ -74,7 +75,7 @@ def require_names(specs: tuple[Spec, ...], source: Table) -> None:
 
 
 def _require_place_for_times(window: Window) -> None:
-    for name in _time_names(window):
+    for name in time_names(window):
         if name in window.by:
             raise DeclarationError(
                 f"the answers have a column {name!r} for instants, but by has one of that name too; rename it first"
@@ -102,7 +103,7 @@ def policy_aggregates(spec: Spec) -> Named:
     return () if extent.policy is None else as_policy(extent.policy, dict(extent.aggregates)).aggregates
 
 
-def _time_names(window: Window) -> list[str]:
+def time_names(window: Window) -> list[str]:
     """The columns that say when, in a table of answers on a grid."""
     name = window.order_by[0]
     return [f"{name}_start", name] if window.grid is not None and window.grid.is_tumbling else [name]
@@ -265,7 +266,7 @@ def _mark(spec: Spec, reader: Reader, rows: Arranged, bound: Bound) -> Column | 
         return None
     array = reader.array(extent.column)
     if extent.kind == "since":
-        return Column(rows.sorted(_truth(extent.column, array, "since")), None)
+        return Column(rows.sorted(require_truths(extent.column, array, "since")), None)
     marks = rows.sorted(mark_column(measure(extent.column, array), bound.mark_factor).values)
     _require_rising(extent.column, marks, rows, array)
     return Column(marks, None)
@@ -283,7 +284,8 @@ def _require_rising(name: str, marks: Any, rows: Arranged, array: Any) -> None:
     )
 
 
-def _truth(name: str, array: Any, what: str) -> Any:
+def require_truths(name: str, array: Any, what: str) -> Any:
+    """Read a boolean column, null as false."""
     if pa.types.is_null(array.type):
         return np.zeros(len(array), np.bool_)
     if not pa.types.is_boolean(array.type):
@@ -301,10 +303,16 @@ class Coded(NamedTuple):
     inputs: tuple[Carrier, ...]
 
 
+def _whole(carried: str) -> Any:
+    """How columns are carried that are there from end to end."""
+    return carriers
+
+
 class Columns:
     """The columns of a run: what aggregates read, carried as numbers, sorted, each once."""
 
-    def __init__(self, reader: Reader, rows: Arranged) -> None:
+    def __init__(self, reader: Reader, rows: Arranged, carrying: Callable[[str], Any] = _whole) -> None:
+        self._carrying = carrying
         self.columns: dict[str, Column] = {}
         self._carriers: dict[str, Carrier] = {}
         self._reader, self._rows = reader, rows
@@ -321,7 +329,8 @@ class Columns:
                 array = self._reader.array(name)
                 if pa.types.is_null(array.type):
                     array = array.cast(pa.float64())
-                carrier = coder(Input(aggregate, name, array, _kept_type(self._reader.given(name).type)))
+                kept = _kept_type(self._reader.given(name).type)
+                carrier = coder(Input(aggregate, name, array, kept, self._carrying(carried)))
                 self._carriers[carried] = carrier
                 self.columns[carried] = self._sorted(carrier.column)
             names.append(carried)
@@ -346,7 +355,7 @@ class Columns:
             return None
         condition = f"{name}, condition"
         if condition not in self.columns:
-            truths = _truth(name, self._reader.array(name), f"{aggregate.name}(...).where")
+            truths = require_truths(name, self._reader.array(name), f"{aggregate.name}(...).where")
             self.columns[condition] = self._sorted(Column(truths, None))
         return condition
 
@@ -407,9 +416,9 @@ def _on_grid(window: Window, outcomes: list[Outcome], rows: Arranged, source: Ta
     places = np.argsort(_first_rows(rows)[answered.rows], kind="stable")
     numbers = answered.rows if rows.numbers is None else rows.numbers[answered.rows]
     scale, factor, instants = rows.order.scale, first.bound.order_factor, answered.instants[places]
-    times = dict.fromkeys(_time_names(window), instants)
+    times = dict.fromkeys(time_names(window), instants)
     if len(times) == 2:
-        times[_time_names(window)[0]] = instants - every.step
+        times[time_names(window)[0]] = instants - every.step
     like = window.order_by[0]
     when = {name: Answer(instants_as_times(each, factor, scale, every), None, like) for name, each in times.items()}
     return source.new(window.by, numbers[places], when | _answers(outcomes, places))

@@ -84,6 +84,8 @@ def decimal_words(array: Any) -> Any:
 def decimals(arrow_type: Any, values: Any, valid: Any) -> Any:
     """Scaled integers, of 64 bits or Python's own, as decimals."""
     words = np.zeros((len(values), 2), np.int64)
+    if values.dtype.kind == "f":  # nothing but nulls: then nobody knows what type they would have
+        return pa.nulls(len(values), arrow_type)
     if values.dtype == object:
         data = b"".join(int(value or 0).to_bytes(16, "little", signed=True) for value in values)
         words = np.frombuffer(data, np.int64).reshape(-1, 2)

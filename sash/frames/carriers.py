@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from sash.engine.columns import Column
 from sash.errors import DataError
 from sash.frames import buffers
+from sash.frames.keys import codes_of
 
 MOST_DIGITS = 38  # of a decimal of 128 bits
 
@@ -224,6 +225,11 @@ def carry_ranked(array: Any, arrow_type: Any, what: str) -> Carrier:
 def carry_row(array: Any, arrow_type: Any) -> Carrier:
     """Carry anything by the number of its row."""
     return Numbered(Column(np.arange(len(array)), buffers.valid_of(array)), arrow_type, array)
+
+
+def carry_code(array: Any, arrow_type: Any) -> Carrier:
+    """Carry anything by a number that equal values have in common."""
+    return Plain(Column(codes_of(array).codes, buffers.valid_of(array)), arrow_type)
 
 
 def carry_python(array: Any, arrow_type: Any) -> Carrier:

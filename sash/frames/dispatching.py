@@ -31,8 +31,8 @@ REMEDIES = {
 
 def answer_table(specs: tuple[Spec, ...], table: Any) -> Any:
     """Answer specs over a table of any known kind."""
-    if "pyspark" in {package for package, _ in _classes(table)}:
-        return _spark().answer(specs, table)
+    if is_spark(table):
+        return spark().answer(specs, table)
     return load("sash.frames.answering").answer(specs, source_of(table))
 
 
@@ -82,7 +82,13 @@ def load(module: str) -> Any:
         raise
 
 
-def _spark() -> Any:
+def is_spark(table: Any) -> bool:
+    """Whether it is a Spark table, be it through Spark Connect."""
+    return "pyspark" in {package for package, _ in _classes(table)}
+
+
+def spark() -> Any:
+    """The layer for Spark tables, which is above this one."""
     try:
         return importlib.import_module("sash.spark")
     except ModuleNotFoundError as error:

@@ -88,16 +88,16 @@ def _canonical(array: Any) -> Any:
 
 def _of_python(array: Any) -> Codes:
     known: dict[Any, int] = {}
-    codes = [known.setdefault(_frozen(value), len(known)) for value in array.to_pylist()]
+    codes = [known.setdefault(frozen(value), len(known)) for value in array.to_pylist()]
     return Codes(np.array(codes, np.int64), len(known))
 
 
-def _frozen(value: Any) -> Any:
+def frozen(value: Any) -> Any:
     """A nested value as something that can be looked up."""
     if isinstance(value, dict):
-        return tuple((name, _frozen(each)) for name, each in value.items())
+        return tuple((name, frozen(each)) for name, each in value.items())
     if isinstance(value, (list, tuple)):
-        return tuple(_frozen(each) for each in value)
+        return tuple(frozen(each) for each in value)
     return ("NaN",) if value != value else value  # noqa: PLR0124 - only NaN differs from itself
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -20,7 +20,25 @@ from sash.errors import DataError
 from sash.frames import buffers, carriers
 from sash.frames.carriers import Carrier, Plain, Ticks, is_plain, is_text, is_ticks, presence
 from sash.frames.extents import show_aggregate
-from sash.frames.keys import codes_of
+
+
+class Carrying(Protocol):
+    """Ways to carry a column: those of whole ones (carriers), or of columns that come in batches."""
+
+    def carry_number(self, array: Any, arrow_type: Any) -> Carrier:
+        """Carry booleans, numbers, times or decimals as numbers."""
+
+    def carry_ranked(self, array: Any, arrow_type: Any, what: str) -> Carrier:
+        """Carry anything with an order by its rank."""
+
+    def carry_row(self, array: Any, arrow_type: Any) -> Carrier:
+        """Carry anything by the number of its row."""
+
+    def carry_code(self, array: Any, arrow_type: Any) -> Carrier:
+        """Carry anything by a number that equal values have in common."""
+
+    def carry_python(self, array: Any, arrow_type: Any) -> Carrier:
+        """Carry Python objects."""
 
 
 class Input(NamedTuple):
@@ -30,6 +48,7 @@ class Input(NamedTuple):
     name: str
     array: Any  # in a form that Arrow computes with
     arrow_type: Any  # as the user has it
+    carrying: Carrying = carriers
 
     def refuse(self, wanted: str, remedy: str) -> DataError:
         """The error for a column of the wrong type."""
@@ -70,50 +89,50 @@ def _presence(given: Input) -> Carrier:
 
 def _ordered(given: Input) -> Carrier:
     if _is_numeric(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     if is_text(given.array.type):
-        return carriers.carry_ranked(given.array, given.arrow_type, repr(given.name))
+        return given.carrying.carry_ranked(given.array, given.arrow_type, repr(given.name))
     raise given.refuse("values with an order", "Take a field of it first, or use first, last or collect")
 
 
 def _measured(given: Input) -> Carrier:
     """Ordered, and with differences."""
     if _is_numeric(given.array.type) and not pa.types.is_boolean(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     raise given.refuse("values that can be subtracted", "Use min and max for the two ends")
 
 
 def _any(given: Input) -> Carrier:
     if _is_numeric(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
-    return carriers.carry_row(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
+    return given.carrying.carry_row(given.array, given.arrow_type)
 
 
 def _identity(given: Input) -> Carrier:
     """Equal numbers for equal values."""
     if _is_numeric(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
-    return Plain(Column(codes_of(given.array)[0], buffers.valid_of(given.array)), given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
+    return given.carrying.carry_code(given.array, given.arrow_type)
 
 
 def _addend(given: Input) -> Carrier:
     if _is_numeric(given.array.type) and not _is_instant(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     raise given.refuse("numbers, decimals or durations", _remedy(given))
 
 
 def _number_or_duration(given: Input) -> Carrier:
     if pa.types.is_duration(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     return _number(given)
 
 
 def _number(given: Input) -> Carrier:
     """A number, decimals as floats."""
     if pa.types.is_decimal(given.array.type):
-        return carriers.carry_number(given.array.cast(pa.float64()), pa.float64())
+        return given.carrying.carry_number(given.array.cast(pa.float64()), pa.float64())
     if is_plain(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     raise given.refuse("numbers", _remedy(given))
 
 
@@ -129,26 +148,26 @@ def _remedy(given: Input) -> str:
 
 def _boolean(given: Input) -> Carrier:
     if pa.types.is_boolean(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     raise given.refuse("booleans", "Compare the column with something first")
 
 
 def _integer(given: Input) -> Carrier:
     if pa.types.is_integer(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     raise given.refuse("integers", "Cast the column; for booleans use any and all")
 
 
 def _text(given: Input) -> Carrier:
     if is_text(given.array.type) or pa.types.is_nested(given.array.type):
-        return carriers.carry_python(given.array, given.arrow_type)
+        return given.carrying.carry_python(given.array, given.arrow_type)
     raise given.refuse("texts, bytes or lists", "To list numbers use collect")
 
 
 def _few(given: Input) -> Carrier:
     """Numbers, or whatever is ordered as Python's integers, which keep their values in a list."""
     if is_plain(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
     carried = _ordered(given)
     whole = carried.column.values.astype(object)
     return type(carried)(**{**vars(carried), "column": Column(whole, carried.column.valid)})
@@ -157,15 +176,15 @@ def _few(given: Input) -> Carrier:
 def _hashed(given: Input) -> Carrier:
     """Numbers and times as numbers, others as Python values: a hash must be the same everywhere."""
     if is_plain(given.array.type) or is_ticks(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
-    return carriers.carry_python(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
+    return given.carrying.carry_python(given.array, given.arrow_type)
 
 
 def _as_given(given: Input) -> Carrier:
     """For an aggregate of the user's own: numbers as numbers, others as Python values."""
     if is_plain(given.array.type):
-        return carriers.carry_number(given.array, given.arrow_type)
-    return carriers.carry_python(given.array, given.arrow_type)
+        return given.carrying.carry_number(given.array, given.arrow_type)
+    return given.carrying.carry_python(given.array, given.arrow_type)
 
 
 def _is_numeric(arrow_type: Any) -> bool:

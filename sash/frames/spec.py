@@ -34,6 +34,13 @@ class Streaming:
     late: str = "drop"
 
 
+@dataclass(frozen=True)
+class Placement:
+    """Where Spark works on which rows; tables in memory do not look at it."""
+
+    is_presorted: bool = False
+
+
 @dataclass(frozen=True, repr=False)
 class Spec:
     """What to compute over which window; call it on a table."""
@@ -42,6 +49,7 @@ class Spec:
     aggregates: Named
     forced: str | None = None  # an algorithm, if one was asked for
     streaming: Streaming = Streaming()
+    placement: Placement = Placement()
 
     def __call__(self, table: Any) -> Any:
         """Answer for every row of a table: the same kind of table, with the named columns added.
@@ -77,6 +85,14 @@ class Spec:
             raise DeclarationError(f"lateness needs a unit, as in '10 minutes', got {lateness!r}")
         return replace(self, streaming=Streaming(emit, length, late))
 
+    def presorted(self) -> Spec:
+        """The same, for a Spark table that need not be shuffled or sorted: you vouch for its rows.
+
+        All rows of a key must be in one partition, and each partition sorted by `by`, then `order_by`. Rows out of
+        order are an error; a key in two partitions goes unnoticed, and is answered as if it were two keys.
+        """
+        return replace(self, placement=replace(self.placement, is_presorted=True))
+
     def explain(self, table: Any = None) -> Explanation:
         """Say what will run, which algorithm and why, and what it costs.
 
@@ -92,7 +108,7 @@ class Spec:
         if self.streaming != Streaming():
             emit, lateness, late = self.streaming.emit, self.streaming.lateness, self.streaming.late
             text += f".stream(emit={emit!r}, lateness={lateness!r}, late={late!r})"
-        return text
+        return text + (".presorted()" if self.placement.is_presorted else "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -116,6 +132,10 @@ class Together:
     def stream(self, *, emit: str = "final", lateness: Any = "0 seconds", late: str = "drop") -> Together:
         """The same, with how a stream should answer."""
         return Together(tuple(spec.stream(emit=emit, lateness=lateness, late=late) for spec in self.specs))
+
+    def presorted(self) -> Together:
+        """The same, for a Spark table that need not be shuffled or sorted."""
+        return Together(tuple(spec.presorted() for spec in self.specs))
 
     def explain(self, table: Any = None) -> Explanation:
         """Say what will run for each spec."""

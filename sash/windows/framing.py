@@ -59,6 +59,12 @@ class Framed(NamedTuple):
     frames: Frames
     rows: Any  # the row of each answer; None: the next n rows
     instants: Any = None  # on a grid: the instant of each answer
+    stops: Any = None  # where rows leave slice by slice: the row after each slice, from the oldest that is needed
+
+    @property
+    def answered(self) -> Frames:
+        """The frames of the answers alone."""
+        return Frames(self.frames.starts[: self.n], self.frames.ends[: self.n])
 
 
 class RowFraming:
@@ -124,7 +130,14 @@ class RowFraming:
                 f"the mark must not fall within a key, but row {row} of the sorted rows has {after!r} after "
                 f"{before!r}; order_by that column"
             )
-        return DataError(f"rows must be sorted by key and order, but row {row} has {after!r} after {before!r}")
+        return unsorted(rows.order, row - rows.base, row)
+
+
+def unsorted(order: Any, place: int, row: int | None = None) -> DataError:
+    """Say that a row comes before the one it stands behind."""
+    before, after = order[place - 1].item(), order[place].item()
+    shown = place if row is None else row
+    return DataError(f"rows must be sorted by key and order, but row {shown} has {after!r} after {before!r}")
 
 
 class Lengths(NamedTuple):

@@ -150,8 +150,7 @@ def test_a_long_life_meets_every_event():
 
     bound = bind(Letters, None, compiled=False)
     trees = build_trees.__wrapped__(Wanted("fiba", bound.monoids, False, "object", 3))
-    kit = trees.kit._replace(jit=noting)
-    timed = fiba.build(kit.cells, kit.keys, noting, min_arity=3)
+    timed = fiba.build(trees.kit._replace(jit=noting, apart=noting))
     window = TimedAggregator(trees._replace(timed=timed, inner=timed), bound)
     Life(window, seed=7).live(1200, contextlib.nullcontext())
     wanted = {

@@ -18,6 +18,7 @@ from sash.algebra.laws import check_laws
 from sash.algebra.laws.sameness import independent, magnitude, same
 from sash.algebra.laws.sampling import given_rows, longer_runs, simplest_runs
 from sash.algebra.monoid import Monoid
+from sash.algebra.sessions import last_session
 from sash.algebra.state import Object, Record, Row, Scalar
 from sash.errors import DeclarationError
 from sash.testing.laws import assert_laws, law_test
@@ -280,6 +281,7 @@ CATALOGUE = {
     "first": sash.first(),
     "hyperloglog": sash.hyperloglog(),
     "last": sash.last(),
+    "last_session": last_session(2),
     "longest_increasing_run": sash.longest_increasing_run(),
     "m4": sash.m4(),
     "max": sash.max(),

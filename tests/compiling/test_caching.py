@@ -91,10 +91,12 @@ from sash.engine.aggregator import aggregator
 answers = []
 for compiled in (True, False):
     window = aggregator("recalc", Custom, compiled=compiled)
-    window.bulk_insert([1.0, 2.0, None, 4.0])
+    for value in (1.0, 2.0, None, 4.0):
+        window.insert(value)
     answers.append(window.query())
     if compiled:
-        kernels = [*window._built.fifo, window._built.cells.lower]
+        operations = [operation for operation in window._built.fifo if operation is not None]
+        kernels = [*operations, window._built.cells.lower]
         hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels)
         misses = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
 print(json.dumps({"compiled": answers[0], "interpreted": answers[1], "hits": hits, "misses": misses}))

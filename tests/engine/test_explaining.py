@@ -56,6 +56,25 @@ def test_the_text_names_window_cost_state_and_what_would_change_the_choice(monke
     assert "without sum, which cannot be subtracted exactly: subtract_on_evict" in lines["otherwise"]
 
 
+def test_quantiles_are_told_apart_and_slices_counted(monkeypatch):
+    monkeypatch.setenv("SASH_JIT", "0")
+    grid = Bounds(span=60, every=Every(7))
+    numbers, quantiles = explain_run(grid, {"s": sash.sum("x"), "q": sash.quantile("x", 0.9), "c": sash.max("x")})
+    assert (numbers.aggregates, quantiles.aggregates) == (("s", "c"), ("q",))
+    assert "n slices of rows that leave together, not rows; n is at most 10" in numbers.state
+    assert quantiles.algorithm == "ranks (a finger on ranks)"
+    assert "rows in batches go through two_stacks_lite" in quantiles.why
+    (forced,) = explain_run(Bounds(rows=3), {"q": sash.median("x")}, algorithm="daba_lite")
+    assert forced.algorithm.startswith("daba_lite (")
+
+
+def test_max_as_machine_code_combines_because_that_takes_less_time(monkeypatch):
+    monkeypatch.setattr("sash.engine.groups.is_enabled", lambda: True)
+    (explained,) = explain_run(Bounds(span=3), {"m": sash.max("x")}, INTEGERS)
+    assert explained.algorithm.startswith("two_stacks_lite (")
+    assert explained.why.startswith("max could forget dominated rows")
+
+
 def test_python_objects_are_a_group_of_their_own(monkeypatch):
     monkeypatch.setattr("sash.engine.groups.is_enabled", lambda: True)
     first, second = explain_run(Bounds(rows=3), {"s": sash.sum("x"), "text": sash.agg(Concat, "x")})

@@ -355,6 +355,49 @@ def test_what_is_carried_is_bounded_by_the_window_and_not_by_the_key(monkeypatch
         assert len(run.snapshot()) < 2000
 
 
+HOUR_BY_MINUTES = Bounds(span=3600, every=Every(60))
+
+
+def test_an_hour_every_minute_keeps_a_partial_a_minute_and_not_a_row(monkeypatch):
+    monkeypatch.setenv("SASH_JIT", "0")
+    run = Run(HOUR_BY_MINUTES, {"affine": sash.agg(Affine, "x")})
+    for begin in range(0, 9000, 500):
+        order = np.arange(begin, begin + 500)
+        run.push(Batch(order == 0, order, {"x": Column(order, None)}))
+    ((_, structure),) = run._groups
+    assert structure.n_slices <= 61
+    assert len(run._inputs.rows.order) <= 2
+    assert len(run._inputs.columns["x"].values) == 0
+    assert len(run.snapshot()) < 8000
+
+
+def test_rows_of_a_slice_are_combined_once_each(monkeypatch):
+    monkeypatch.setenv("SASH_JIT", "0")  # machine code cannot be counted
+    counted, calls = counting(Affine)
+    order = np.arange(7200)
+    batch = Batch(order == 0, order, {"x": Column(order, None)})
+    n_answers = len(answer_whole(HOUR_BY_MINUTES, {"a": replace(counted, columns=("x",))}, batch).rows)
+    assert n_answers == 121
+    assert calls.combine <= len(order) + 4 * n_answers
+
+
+@pytest.mark.parametrize("unit", [1, 0.1], ids=["integers", "floats"])
+@pytest.mark.parametrize(
+    "bounds", [Bounds(span=30, every=Every(7, 3)), Bounds(span=20, lag=9, every=Every(20))], ids=str
+)
+def test_slices_hold_the_same_rows_where_instants_and_ages_are_rounded(bounds, unit):
+    table = random_table(300, n_keys=3)
+    table = table._replace(order=[time * unit for time in table.order])
+    bounds = replace(bounds, span=bounds.span * unit, lag=bounds.lag * unit)
+    bounds = replace(bounds, every=Every(bounds.every.step * unit, bounds.every.origin * unit))
+    whole = answer_whole(bounds, EXACT, table.batch())
+    counted = answer_whole(replace(bounds, rows=10**6), EXACT, table.batch())  # by rows too: not sliced
+    for one, other in zip(whole.answers, counted.answers, strict=True):
+        assert listed(one) == listed(other)
+    answered = list(pieces(Run(bounds, EXACT), table, [17, 90, 91, 250]))
+    assert joined(answered, 0) == listed(whole.answers[0])
+
+
 def test_a_window_that_only_grows_combines_once_a_row(monkeypatch):
     monkeypatch.setenv("SASH_JIT", "0")  # machine code cannot be counted
     counted, calls = counting(Sum)

@@ -165,7 +165,9 @@ def test_subtraction_slides_by_a_policy_over_aggregates_that_have_an_inverse(val
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
 def test_the_running_example_of_section_3_2(algorithm):
     """The maximum of the newest values that add up to at most 10: after 2, 2, 3, 3 comes 4."""
-    window = aggregator(algorithm, {"max": sash.max("x"), "all": sash.collect("x")}, policy=policies.sum_at_most(10, "x"))
+    window = aggregator(
+        algorithm, {"max": sash.max("x"), "all": sash.collect("x")}, policy=policies.sum_at_most(10, "x")
+    )
     window.bulk_insert([2, 2, 3, 3])
     assert window.query() == {"max": 3, "all": [2, 2, 3, 3]}
     window.insert(4)
@@ -197,14 +199,14 @@ RECORDS = {
 def test_a_rule_says_the_same_compiled(name):
     fields, inner = RECORDS[name]
     rule, record = CASES[name][0].rule, namedtuple("Record", fields)
+    inner_records = {field: namedtuple("Inner", names) for field, names in inner.items()}
     machine_code = entry(rule)
     rng = np.random.default_rng(7)
 
     def drawn():
         numbers = {field: int(rng.integers(-2, 12)) for field in fields.split()}
-        for field, names in inner.items():
-            made = namedtuple("Inner", names)
-            numbers[field] = made(*(int(k) for k in rng.integers(0, 3, len(made._fields))))
+        for field, made in inner_records.items():
+            numbers[field] = made(*rng.integers(0, 3, len(made._fields)).tolist())
         return record(**numbers)
 
     pairs = [(drawn(), drawn()) for _ in range(200)]

@@ -54,7 +54,6 @@ from sash.aggregators.fiba.bulk_evicting import bulk_evicter
 from sash.aggregators.fiba.bulk_inserting import bulk_inserter
 from sash.aggregators.fiba.evicting import evicting_of
 from sash.aggregators.fiba.inserting import inserting_of
-from sash.aggregators.fiba.keys import Keys
 from sash.aggregators.fiba.layout import Kit, nodes_of, supply_of
 from sash.aggregators.fiba.querying import querying_of
 from sash.aggregators.fiba.repairing import repairing_of
@@ -76,9 +75,8 @@ class Timed(NamedTuple):
     size: Function  # (tree) -> number of entries
 
 
-def build(cells: Cells, keys: Keys, jit: Jit, *, min_arity: int, has_fingers: bool = True) -> Timed:
+def build(kit: Kit) -> Timed:
     """Make the operations for one kind of cell and key."""
-    kit = Kit(cells, keys, jit, min_arity, has_fingers)
     nodes = nodes_of(kit)
     supply, search, repairs = supply_of(kit, nodes), searching_of(kit, nodes), repairing_of(kit, nodes)
     balance = balancing_of(kit, nodes, supply)

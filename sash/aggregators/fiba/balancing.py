@@ -48,10 +48,10 @@ def balancing_of(kit: Kit, nodes: Nodes, supply: Supply) -> Balancing:
 
 
 def _heights(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function]:
-    jit, put, child, adopt, has_fingers = kit.jit, nodes.put, nodes.child, nodes.adopt, kit.has_fingers
+    apart, put, child, adopt, has_fingers = kit.apart, nodes.put, nodes.child, nodes.adopt, kit.has_fingers
     new_inner, release = supply.new_inner, supply.release
 
-    @jit
+    @apart
     def grow(s: Tree) -> None:
         old, root = s.at[ROOT], new_inner(s)
         put(s.links, root, PARENT, NONE)
@@ -62,7 +62,7 @@ def _heights(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function
         s.at[ROOT] = root
         s.at[HEIGHT] += 1
 
-    @jit
+    @apart
     def shrink(s: Tree) -> None:
         old = s.at[ROOT]
         root = child(s, old, 0)

@@ -106,7 +106,7 @@ def _beginner(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
             at[ROOT], at[HEIGHT] = node, level
         return node, level
 
-    return kit.jit(begin)
+    return kit.apart(begin)
 
 
 def _cutter(kit: Kit, nodes: Nodes, supply: Supply, search: Searching) -> Function:
@@ -128,7 +128,7 @@ def _cutter(kit: Kit, nodes: Nodes, supply: Supply, search: Searching) -> Functi
                 write(s.children, block + i - n, read(s.children, block + i))
         put(s.links, node, ARITY, arity - n)
 
-    return kit.jit(cut)
+    return kit.apart(cut)
 
 
 def _root_cutter(kit: Kit, nodes: Nodes, balance: Balancing, cut: Function) -> Function:
@@ -141,7 +141,7 @@ def _root_cutter(kit: Kit, nodes: Nodes, balance: Balancing, cut: Function) -> F
             shrink(s)
             cut(s, s.at[ROOT], key)
 
-    return kit.jit(cut_root)
+    return kit.apart(cut_root)
 
 
 def _follower(kit: Kit, nodes: Nodes, cut: Function, fit: Function) -> Function:
@@ -158,7 +158,7 @@ def _follower(kit: Kit, nodes: Nodes, cut: Function, fit: Function) -> Function:
             fit(s, parent, node, level)
         return node
 
-    return kit.jit(follow)
+    return kit.apart(follow)
 
 
 def _fitter(kit: Kit, nodes: Nodes, balance: Balancing, repairs: Repairing) -> Function:
@@ -179,7 +179,7 @@ def _fitter(kit: Kit, nodes: Nodes, balance: Balancing, repairs: Repairing) -> F
         if parent == s.at[ROOT] and get(links, parent, ARITY) == 1:
             shrink(s)
 
-    return kit.jit(fit)
+    return kit.apart(fit)
 
 
 def _root_marker(kit: Kit, nodes: Nodes, repairs: Repairing) -> Function:
@@ -193,4 +193,4 @@ def _root_marker(kit: Kit, nodes: Nodes, repairs: Repairing) -> Function:
             mark(s, child(s, root, 0), level)
             mark(s, child(s, root, get(s.links, root, ARITY) - 1), level)
 
-    return kit.jit(mark_root)
+    return kit.apart(mark_root)

@@ -5,6 +5,8 @@ it, the key belongs below the cursor; else the cursor climbs to where it does, a
 in order, so a node it leaves upward will not change any more: its up-aggregate is repaired then, once,
 however many entries came to be below it. Nodes whose aggregates are wrong all lie between cursor and root.
 
+Entries younger than all others need no cursor: each is appended, as `insert` does it, for a combine or two.
+
     m entries within d of the end: O(log d + m (1 + log(d / m))), the size of the part of the tree that has
     all their places, against O(m log d) for one by one
 """
@@ -23,6 +25,7 @@ from sash.aggregators.fiba.layout import (
     NONE,
     PARENT,
     RIGHT,
+    RIGHT_FINGER,
     ROOT,
     Kit,
     Nodes,
@@ -39,6 +42,7 @@ def bulk_inserter(
 ) -> Function:
     """Make bulk_insert(tree, keys, columns, begin, end) -> row: where room ended, or end."""
     max_arity, load, less, get = 2 * kit.min_arity, kit.keys.load, kit.keys.less, nodes.get
+    has_fingers, last, append = kit.has_fingers, nodes.last, insert.insert
     has_room, start, finish, settle = supply.has_room, search.start, repairs.finish, repairs.settle
     locate = _locator(kit, nodes, search)
     climb, descend = _climber(kit, nodes, repairs), _descender(kit, nodes, locate)
@@ -49,6 +53,8 @@ def bulk_inserter(
         node, level = start(s, limit)
         while row < end:
             key = load(keys, row)
+            if has_fingers and get(s.links, s.at[RIGHT_FINGER], ARITY) > 1 and less(last(s, s.at[RIGHT_FINGER]), key):
+                break
             if has_limit and not less(key, limit):
                 node, level = climb(s, node, level, key)
                 node, level, i, is_found, has_limit, limit = descend(s, node, level, key)
@@ -59,6 +65,7 @@ def bulk_inserter(
                 has_limit, limit = True, key
             elif get(s.links, node, ARITY) == max_arity:
                 if not has_room(s, s.at[HEIGHT] + 2):
+                    end = row
                     break
                 enter(s, node, i, key, columns, row)
                 has_limit, limit = True, key  # the key may have gone elsewhere: look for the next one from above
@@ -67,6 +74,8 @@ def bulk_inserter(
             row += 1
         finish(s, node, level)
         settle(s)
+        while row < end and append(s, load(keys, row), columns, row):
+            row += 1
         return row
 
     return kit.jit(bulk_insert)
@@ -99,7 +108,7 @@ def _climber(kit: Kit, nodes: Nodes, repairs: Repairing) -> Function:
             mark(s, node, level)
         return node, level
 
-    return kit.jit(climb)
+    return kit.apart(climb)
 
 
 def _descender(kit: Kit, nodes: Nodes, locate: Function) -> Function:
@@ -118,7 +127,7 @@ def _descender(kit: Kit, nodes: Nodes, locate: Function) -> Function:
                 has_limit, limit = True, load(s.keys, node * width + 1 + i)
             node, level = child(s, node, i), level - 1
 
-    return kit.jit(descend)
+    return kit.apart(descend)
 
 
 def _joiner(kit: Kit, repairs: Repairing) -> Function:
@@ -132,7 +141,7 @@ def _joiner(kit: Kit, repairs: Repairing) -> Function:
         if not is_up(s, node):
             mark(s, node, level)
 
-    return kit.jit(join)
+    return kit.apart(join)
 
 
 def _enterer(kit: Kit, nodes: Nodes, insert: Inserting, repairs: Repairing) -> Function:
@@ -149,4 +158,4 @@ def _enterer(kit: Kit, nodes: Nodes, insert: Inserting, repairs: Repairing) -> F
         if level > 0 and not is_up(s, top):
             mark(s, top, level)
 
-    return kit.jit(enter)
+    return kit.apart(enter)

@@ -24,14 +24,14 @@ class Evicting(NamedTuple):
 
 def evicting_of(kit: Kit, nodes: Nodes, search: Searching, balance: Balancing, repairs: Repairing) -> Evicting:
     """Make the operations that evict."""
-    jit, min_arity, get, close_entry, find = kit.jit, kit.min_arity, nodes.get, nodes.close, search.search
+    min_arity, get, close_entry, find = kit.min_arity, nodes.get, nodes.close, search.search
     repair, is_up, finish, settle = repairs.repair, repairs.is_up, repairs.finish, repairs.settle
     lower_root = _root_lowerer(kit, nodes, balance, repairs)
     refill = _refiller(kit, nodes, balance, repairs, lower_root)
     evict_inner, evict_oldest = _inner_evicter(kit, nodes, repairs, refill), _oldest_evicter(kit, nodes)
     has_fingers, less, first = kit.has_fingers, kit.keys.less, nodes.first
 
-    @jit
+    @kit.apart
     def evict_anywhere(s: Tree, key: Any) -> bool:
         node, i, is_found = find(s, key)
         if not is_found:
@@ -48,12 +48,13 @@ def evicting_of(kit: Kit, nodes: Nodes, search: Searching, balance: Balancing, r
         settle(s)
         return True
 
-    @jit
+    @kit.jit
     def evict(s: Tree, key: Any) -> bool:
         if has_fingers:
             node = s.at[LEFT_FINGER]
             arity, oldest = get(s.links, node, ARITY), first(s, node)
-            if arity > min_arity and not less(oldest, key) and not less(key, oldest):
+            least = 2 if node == s.at[ROOT] else min_arity
+            if arity > least and not less(oldest, key) and not less(key, oldest):
                 evict_oldest(s, node, arity)
                 return True
         return bool(evict_anywhere(s, key))
@@ -96,7 +97,7 @@ def _root_lowerer(kit: Kit, nodes: Nodes, balance: Balancing, repairs: Repairing
             mark(s, child(s, root, 0), level - 1)
             mark(s, child(s, root, get(s.links, root, ARITY) - 1), level - 1)
 
-    return kit.jit(lower_root)
+    return kit.apart(lower_root)
 
 
 def _refiller(kit: Kit, nodes: Nodes, balance: Balancing, repairs: Repairing, lower_root: Function) -> Function:
@@ -152,4 +153,4 @@ def _inner_evicter(kit: Kit, nodes: Nodes, repairs: Repairing, refill: Function)
         finish(s, top, level)
         settle(s)
 
-    return kit.jit(evict_inner)
+    return kit.apart(evict_inner)

@@ -37,13 +37,13 @@ def inserting_of(
     kit: Kit, nodes: Nodes, supply: Supply, search: Searching, balance: Balancing, repairs: Repairing
 ) -> Inserting:
     """Make the operations that insert."""
-    jit, width, max_arity, has_fingers = kit.jit, kit.width, 2 * kit.min_arity, kit.has_fingers
+    width, max_arity, has_fingers = kit.width, 2 * kit.min_arity, kit.has_fingers
     combine, lift, less, load, store = kit.cells.combine, kit.cells.lift, kit.keys.less, kit.keys.load, kit.keys.store
     get, put, open_entry, has_room = nodes.get, nodes.put, nodes.open, supply.has_room
     finish, settle, find = repairs.finish, repairs.settle, search.search
     split_up = _upward_splitter(kit, nodes, balance, repairs)
 
-    @jit
+    @kit.apart
     def insert_anywhere(s: Tree, key: Any, columns: object, row: int) -> bool:
         node, i, is_found = find(s, key)
         place, arity, level = node * width + 1 + i, get(s.links, node, ARITY), 0
@@ -62,7 +62,7 @@ def inserting_of(
         settle(s)
         return True
 
-    @jit
+    @kit.jit
     def insert(s: Tree, key: Any, columns: object, row: int) -> bool:
         if has_fingers:
             node = s.at[RIGHT_FINGER]

@@ -54,7 +54,8 @@ class Kit(NamedTuple):
 
     cells: Cells
     keys: Keys
-    jit: Jit
+    jit: Jit  # for what is compiled into its callers
+    apart: Jit  # for what is large and rarely run: calling it costs less than a copy of it in every caller
     min_arity: int
     has_fingers: bool  # False: the classic B-tree, searched from the root, all aggregates upward
 
@@ -176,7 +177,7 @@ class Supply(NamedTuple):
 
 def supply_of(kit: Kit, nodes: Nodes) -> Supply:
     """Make the operations that hand out nodes."""
-    jit, width, get, put, child = kit.jit, kit.width, nodes.get, nodes.put, nodes.child
+    jit, apart, width, get, put, child = kit.jit, kit.apart, kit.width, nodes.get, nodes.put, nodes.child
     read, write = kit.keys.read, kit.keys.write
 
     @jit
@@ -191,7 +192,7 @@ def supply_of(kit: Kit, nodes: Nodes) -> Supply:
             at[FREE_INNER] = node
             at[N_FREE_INNER] += 1
 
-    @jit
+    @apart
     def take_inner(s: Tree) -> Any:
         """Take an inner node from its list, and list its children in its place."""
         at = s.at
@@ -202,7 +203,7 @@ def supply_of(kit: Kit, nodes: Nodes) -> Supply:
             release(s, child(s, node, i))
         return node
 
-    @jit
+    @apart
     def dissolve(s: Tree) -> None:
         """Turn an inner node that is not in use into a leaf that is not, and set its block free."""
         node = take_inner(s)

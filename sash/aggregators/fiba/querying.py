@@ -81,14 +81,14 @@ def _range_querier(kit: Kit, nodes: Nodes, search: Searching) -> Function:
             add_newer(s, child(s, node, end), last)
         return ANSWER
 
-    return kit.jit(query_range)
+    return kit.apart(query_range)
 
 
 def _borders(kit: Kit, nodes: Nodes, search: Searching, fold: Function) -> tuple[Function, Function]:
-    jit, width, combine, get, child = kit.jit, kit.width, kit.cells.combine, nodes.get, nodes.child
+    apart, width, combine, get, child = kit.apart, kit.width, kit.cells.combine, nodes.get, nodes.child
     not_before, after = search.not_before, search.after
 
-    @jit
+    @apart
     def add_older(s: Tree, node: int, first: Any) -> None:
         """Go down along the older border; what is met later is older."""
         while node != NONE:
@@ -101,7 +101,7 @@ def _borders(kit: Kit, nodes: Nodes, search: Searching, fold: Function) -> tuple
                 combine(s.pool, ANSWER, PART, ANSWER)
             node = child(s, node, begin) if is_inner else NONE
 
-    @jit
+    @apart
     def add_newer(s: Tree, node: int, last: Any) -> None:
         """Go down along the younger border; what is met later is younger."""
         while node != NONE:
