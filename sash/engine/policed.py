@@ -25,11 +25,9 @@ from sash.engine import snapshot
 from sash.engine.binding import Bound
 from sash.engine.building import Built, build
 from sash.engine.in_order import InOrderAggregator
-from sash.engine.policing import asking, searcher, visible_to
-from sash.errors import DataError, FormatError
+from sash.engine.policing import N_SAMPLED, asking, not_monotone, searcher, visible_to
+from sash.errors import FormatError
 from sash.windows.policies import Policy, as_policy
-
-N_SAMPLED = 32  # events after each of which a policy is checked
 
 
 class PolicedAggregator(InOrderAggregator):
@@ -95,11 +93,7 @@ class PolicedAggregator(InOrderAggregator):
         with asking(policy, visible):
             stays = int(search.find(*arguments))
             if checked and search.census(*arguments) < 0:
-                raise DataError(
-                    f"{policy.name} is not monotone on these values: it gives up a part of a window of {len(self)}, "
-                    "and not every shorter part. If a part goes, every shorter one must go; or use two_stacks_lite, "
-                    "which asks about one element at a time and stops at the first to stay"
-                )
+                raise not_monotone(policy, len(self))
         self._evict_to(stays)
 
     def _evict_to(self, element: int) -> None:

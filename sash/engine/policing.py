@@ -25,10 +25,11 @@ from sash.algebra.state import Row
 from sash.compiling.cells import Cells
 from sash.compiling.jit import explaining
 from sash.engine.binding import Bound
-from sash.errors import DeclarationError, UnknownNameError
+from sash.errors import DataError, DeclarationError, UnknownNameError
 from sash.windows.policies import Policy
 
 NAN = float("nan")
+N_SAMPLED = 32  # events after each of which a policy is checked
 WIDE = ("hi", "lo")  # the answers of a sum of integers, hi * 2**64 + lo
 LARGEST, LOWER_63 = 2**63 - 1, np.uint64(2**63 - 1)
 RECORD = "Aggregates"
@@ -73,6 +74,15 @@ def asking(policy: Policy, visible: Sequence[str | None]) -> Iterator[None]:
 
 def _absent(policy: Policy, name: str, visible: Sequence[str | None]) -> UnknownNameError:
     return UnknownNameError.among(f"aggregate in {policy.name}:", name, [each for each in visible if each is not None])
+
+
+def not_monotone(policy: Policy, n: int) -> DataError:
+    """Make the error for a policy that the search cannot be trusted with."""
+    return DataError(
+        f"{policy.name} is not monotone on these values: it gives up a part of a window of {n}, and not every "
+        "shorter part. If a part goes, every shorter one must go; or use two_stacks_lite, which asks about one "
+        "element at a time and stops at the first to stay"
+    )
 
 
 def searcher(levels: Levels, cells: Cells, named: Sequence[Named], policy: Policy, jit: Jit) -> Search:

@@ -81,29 +81,35 @@ def set_of_ranks(jit: Jit, *, is_compiled: bool) -> Set:
 
 
 def _marking(jit: Jit) -> tuple[Function, Function]:
-    """Make add and remove; both restore I2 from the lowest level upwards, as far as a word has changed."""
+    """Make add and remove; both restore I2 from the lowest level upwards, as far as a word has changed.
+
+    Whether the word of a rank was empty no processor can predict, so the level above is written in any case.
+    """
 
     @jit
     def add(words: Any, n: int, rank: int) -> None:
+        words[np.uintp(rank >> SHIFT)] |= 1 << (rank & (WORD - 1))
         first, n_words = 0, ((n - 1) >> SHIFT) + 1
-        while True:
+        while n_words > 1:
+            first, n_words, rank = first + n_words, ((n_words - 1) >> SHIFT) + 1, rank >> SHIFT
             place = np.uintp(first + (rank >> SHIFT))
             word = words[place]
             words[place] = word | (1 << (rank & (WORD - 1)))
-            if word != 0 or n_words == 1:
+            if word != 0:
                 return
-            first, n_words, rank = first + n_words, ((n_words - 1) >> SHIFT) + 1, rank >> SHIFT
 
     @jit
     def remove(words: Any, n: int, rank: int) -> None:
+        word = words[np.uintp(rank >> SHIFT)] & ~(1 << (rank & (WORD - 1)))
+        words[np.uintp(rank >> SHIFT)] = word
         first, n_words = 0, ((n - 1) >> SHIFT) + 1
-        while True:
-            place = np.uintp(first + (rank >> SHIFT))
-            word = words[place] & ~(1 << (rank & (WORD - 1)))
-            words[place] = word
-            if word != 0 or n_words == 1:
-                return
+        while n_words > 1:
             first, n_words, rank = first + n_words, ((n_words - 1) >> SHIFT) + 1, rank >> SHIFT
+            place = np.uintp(first + (rank >> SHIFT))
+            word = words[place] & ~(int(word == 0) << (rank & (WORD - 1)))
+            words[place] = word
+            if word != 0:
+                return
 
     return add, remove
 

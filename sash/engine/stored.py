@@ -34,7 +34,7 @@ from sash.engine.building import Built, build, nested, unnested
 from sash.engine.events import Folder, reader
 from sash.engine.in_order import event_of, inserter
 from sash.engine.packing import Packing
-from sash.engine.policing import asking, searcher, visible_to
+from sash.engine.policing import N_SAMPLED, asking, not_monotone, searcher, visible_to
 from sash.engine.residence import Residence, Shape, Sizes
 from sash.engine.snapshot import arrays_of, dump_pool, load_pool, seal, unseal
 from sash.errors import DeclarationError, EmptyWindowError, FormatError, StoreAccessError, UnsupportedError
@@ -173,8 +173,12 @@ class StoredAggregator:
         total = self._built.fifo.query(self._state)
         scratch, answers = self._built.cells.allocate(N_SCRATCH), self._built.cells.results(N_ROWS)
         with asking(wanted, visible):
-            stays = self._search(wanted, visible).find(self._state, self._state.pool, total, scratch, answers)
-        self._evict_to(int(stays))
+            search = self._search(wanted, visible)
+            stays = int(search.find(self._state, self._state.pool, total, scratch, answers))
+            is_sample = self._state.at[END] <= N_SAMPLED
+            if is_sample and search.census(self._state, self._state.pool, total, scratch, answers) < 0:
+                raise not_monotone(wanted, len(self))
+        self._evict_to(stays)
 
     def _search(self, policy: Policy, visible: tuple[str | None, ...]) -> Search:
         """The search of windows in memory, run step by step: a node may have to be read first."""

@@ -368,3 +368,10 @@ def test_eviction_from_nothing_is_refused():
         subject.bulk_evict(3)
     with pytest.raises(sash.UnsupportedError, match="flush"):
         subject.snapshot()
+
+
+def test_a_policy_that_is_not_monotone_is_refused():
+    policy = sash.policies.sum_at_most(10, "x")
+    subject = aggregator("amta", sash.max("x"), dtype="i8", store=memory(), name="w", policy=policy)
+    with pytest.raises(sash.DataError, match="not monotone on these values"):
+        subject.bulk_insert([3, -20, 15])
