@@ -13,9 +13,8 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from bench.measuring import record
-
 import sash
+from bench.measuring import record
 
 NAME = "spark"
 TREE = "spark.sql.window.segmentTree.enabled"
