@@ -8,6 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_BENCH := $(VENV)/.installed-bench
+INSTALLED_SPARK := $(VENV)/.installed-spark
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
 
@@ -15,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
 SASH_CACHE_DIR ?= $(CURDIR)/$(VENV)/machine-code
 export SASH_CACHE_DIR
 
-.PHONY: help setup test test-jit test-nojit test-bounds check format demo bench clean
+.PHONY: help setup test test-jit test-nojit test-bounds test-spark check format demo bench bench-spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /~/' | awk -F '~' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -24,15 +25,18 @@ setup: $(INSTALLED) ## install everything into .venv (the other targets do it th
 
 test: test-jit test-nojit test-bounds ## everything a change must pass: compiled, interpreted, bounds checked
 
-# The three runs are ordered by .NOTPARALLEL below, so that the closing line of the last is the last line.
-test-jit: $(INSTALLED) ## all tests, with machine code
-	$(PYTEST)
+# The runs are ordered by .NOTPARALLEL below, so that the closing line of the last is the last line.
+test-jit: $(INSTALLED) ## all tests but those on Spark, with machine code
+	$(PYTEST) --ignore=tests/spark
 
 test-nojit: $(INSTALLED) ## the same source interpreted: all tests but those about machine code
-	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling
+	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling --ignore=tests/spark
 
 test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling
+
+test-spark: $(INSTALLED_SPARK) ## tables of Spark, in one session; installs it first, half a gigabyte
+	$(BIN)/python -m pytest -q tests/spark
 
 check: $(INSTALLED) ## linter, formatter, types, import rules
 	$(BIN)/ruff check .
@@ -50,6 +54,9 @@ demo: $(INSTALLED) ## something real: windows over a million rides, timed
 bench: $(INSTALLED_BENCH) ## against bottleneck, pandas, Polars and DuckDB; takes minutes
 	$(BIN)/python -m bench
 
+bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own windows; takes an hour, or minutes with QUICK=--quick
+	$(BIN)/python -m bench.spark $(QUICK)
+
 clean: ## remove .venv and everything made by tools
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
@@ -60,6 +67,11 @@ $(INSTALLED): pyproject.toml constraints.txt
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) hatchling editables
 	$(PIP) --no-build-isolation --editable '.[dev,sketches,testing]'
+	@touch $@
+
+$(INSTALLED_SPARK): $(INSTALLED)
+	$(PIP) pyspark  # an archive, built apart from what is here
+	$(PIP) --no-build-isolation --editable '.[spark,spark-tests]'
 	@touch $@
 
 $(INSTALLED_BENCH): $(INSTALLED)

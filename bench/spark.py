@@ -109,9 +109,9 @@ class Mean:
 def python_ratios(spark: Any, table: Any, rows: int = 1_000) -> dict[str, Any]:
     """An aggregate in Python, against a pandas function over the same window."""
     from pyspark.sql import Window
-    from pyspark.sql.functions import pandas_udf
+    from pyspark.sql.functions import PandasUDFType, pandas_udf
 
-    mean = pandas_udf(lambda values: float(values.mean()), "double", "GROUPED_AGG")
+    mean = pandas_udf(lambda values: float(values.mean()), "double", PandasUDFType.GROUPED_AGG)
     over = Window.partitionBy("k").orderBy("ts", "id").rowsBetween(1 - rows, 0)
     spec = sash.window(by="k", order_by=["ts", "id"]).rows(rows).agg(mean=sash.agg(Mean, "x"))
     ours = seconds(lambda: spec(table))

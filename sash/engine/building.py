@@ -71,28 +71,27 @@ def interpreted_product(algorithm: Algorithm, monoids: Sequence[Monoid], options
 
 
 def product(cells: Sequence[Cells], jit: Any) -> Cells:
-    """One kind of cell for several aggregates."""
-    *firsts, last = cells
-    for first in reversed(firsts):
-        last = paired(first, last, jit)
-    return last
+    """One kind of cell for several aggregates: pairs of pairs, so that fifty of them nest six deep."""
+    if len(cells) == 1:
+        return cells[0]
+    middle = len(cells) // 2
+    return paired(product(cells[:middle], jit), product(cells[middle:], jit), jit)
 
 
 def nested(parts: Sequence[Any]) -> Any:
     """Pair up what belongs to several aggregates, as the cells of a product want it."""
-    *firsts, last = parts
-    for first in reversed(firsts):
-        last = (first, last)
-    return last
+    if len(parts) == 1:
+        return parts[0]
+    middle = len(parts) // 2
+    return nested(parts[:middle]), nested(parts[middle:])
 
 
 def unnested(pair: Any, count: int) -> list[Any]:
     """Take the pairs of `nested` apart."""
-    parts = []
-    for _ in range(count - 1):
-        first, pair = pair
-        parts.append(first)
-    return [*parts, pair]
+    if count == 1:
+        return [pair]
+    middle = count // 2
+    return unnested(pair[0], middle) + unnested(pair[1], count - middle)
 
 
 def require_algebra(algorithm: Algorithm, monoids: Sequence[Monoid], *, inexact: bool) -> dict[str, Any]:

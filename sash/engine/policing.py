@@ -105,22 +105,22 @@ def decision(policy: Policy, named: Sequence[Named], sample: Any, jit: Jit) -> D
 
 def _clearer(n_aggregates: int, sample: Any, jit: Jit) -> Function:
     """Make clear(results, i): kernels mark a null answer, and leave the mark of any other as it is."""
-    first = sample[0] if n_aggregates > 1 else sample
-    is_nullable = first[1] is not None and len(first[1]) > 0
+    if n_aggregates > 1:
+        middle = n_aggregates // 2
+        left, right = _clearer(middle, sample[0], jit), _clearer(n_aggregates - middle, sample[1], jit)
+
+        def clear_both(results: Any, i: int) -> None:
+            left(results[0], i)
+            right(results[1], i)
+
+        return jit(clear_both)
+    is_nullable = sample[1] is not None and len(sample[1]) > 0
 
     def clear_one(results: Any, i: int) -> None:
         if is_nullable:
             results[1][i] = True
 
-    if n_aggregates == 1:
-        return jit(clear_one)
-    one, others = jit(clear_one), _clearer(n_aggregates - 1, sample[1], jit)
-
-    def clear_more(results: Any, i: int) -> None:
-        one(results[0], i)
-        others(results[1], i)
-
-    return jit(clear_more)
+    return jit(clear_one)
 
 
 def _is_visible(name: str | None, monoid: Monoid) -> bool:
@@ -131,24 +131,24 @@ def _is_visible(name: str | None, monoid: Monoid) -> bool:
 
 
 def _tuple_reader(named: list[Named], sample: Any, jit: Jit) -> Function:
-    """Make read(results, i): the readable answers of a product, as a tuple."""
-    (name, monoid), rest = named[0], named[1:]
-    first = _reader(monoid, sample[0] if rest else sample, jit) if _is_visible(name, monoid) else None
-    if not rest:
+    """Make read(results, i): the visible answers of a product, as a tuple."""
+    if len(named) > 1:
+        middle = len(named) // 2
+        left, right = _tuple_reader(named[:middle], sample[0], jit), _tuple_reader(named[middle:], sample[1], jit)
 
-        def read_last(results: Any, i: int) -> Any:
-            return (first(results, i),)  # type: ignore[misc]
+        def read_both(results: Any, i: int) -> Any:
+            return left(results[0], i) + right(results[1], i)
 
-        return jit(read_last if first else _nothing)
-    others = _tuple_reader(rest, sample[1], jit)
+        return jit(read_both)
+    name, monoid = named[0]
+    if not _is_visible(name, monoid):
+        return jit(_nothing)
+    read = _reader(monoid, sample, jit)
 
-    def read_more(results: Any, i: int) -> Any:
-        return (first(results[0], i),) + others(results[1], i)  # type: ignore[misc]  # noqa: RUF005 - for Numba
+    def read_one(results: Any, i: int) -> Any:
+        return (read(results, i),)
 
-    def skip(results: Any, i: int) -> Any:
-        return others(results[1], i)
-
-    return jit(read_more if first else skip)
+    return jit(read_one)
 
 
 def _nothing(results: Any, i: int) -> Any:

@@ -55,7 +55,8 @@ class Plain(Carrier):
     """Numbers and booleans as they are."""
 
     def value(self, values: Any, valid: Any) -> Any:  # noqa: D102
-        return numbers(values, valid).cast(self.arrow_type)
+        found = numbers(values, valid)
+        return found if found.type == self.arrow_type else found.cast(self.arrow_type)
 
     def difference(self, values: Any, valid: Any) -> Any:  # noqa: D102
         kind = np.float64 if self.column.values.dtype.kind == "f" else np.int64

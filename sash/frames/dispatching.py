@@ -93,6 +93,5 @@ def spark() -> Any:
         return importlib.import_module("sash.spark")
     except ModuleNotFoundError as error:
         raise UnsupportedError(
-            "this version of Sash does not run on Spark tables yet. Collect the rows with df.toArrow() or "
-            "df.toPandas() and call the spec on that"
+            f"Spark tables need a package that is missing: {error}. Install it with: pip install 'sash[spark]'"
         ) from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import sys
 from datetime import UTC, datetime, timedelta
 
 import numpy as np
@@ -309,9 +310,10 @@ def test_what_is_no_table_is_answered_with_what_to_pass(table, told):
     assert told in str(caught.value)
 
 
-def test_a_spark_table_is_refused_until_there_is_a_reader():
+def test_a_spark_table_without_the_packages_for_it_is_told_what_to_install(monkeypatch):
+    monkeypatch.setitem(sys.modules, "sash.spark", None)
     spark = type("DataFrame", (), {"__module__": "pyspark.sql.classic.dataframe"})
-    with pytest.raises(UnsupportedError, match="toArrow"):
+    with pytest.raises(UnsupportedError, match=r"sash\[spark\]"):
         windowed().rows(2).agg(n=sash.count())(spark())
 
 

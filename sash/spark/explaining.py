@@ -1,0 +1,49 @@
+"""What Spark will do for a spec: shuffle, sort, passes, rows for each task; then what each pass does, by the engine."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from sash.frames.arrow_tables import Source
+from sash.frames.planning import plan
+from sash.spark.batch import ZONE, require_batch
+from sash.spark.schemas import arrow_schema
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+
+    from sash.frames.spec import Spec
+
+PARTITIONS = "spark.sql.shuffle.partitions"
+ADAPTIVE = "spark.sql.adaptive.enabled"
+BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
+
+
+def explain(specs: Sequence[Spec], table: DataFrame) -> str:
+    """The steps in Spark's words, then each spec in the engine's. No row is looked at."""
+    require_batch(table)
+    source = Source(arrow_schema(table.schema, table.sparkSession.conf.get(ZONE)).empty_table())
+    passes = "\n\n".join(plan(spec, source, is_assumed=False) for spec in specs)
+    return "\n".join(f"{name:<12}{text}" for name, text in _steps(specs, table)) + "\n\n" + passes
+
+
+def _steps(specs: Sequence[Spec], table: DataFrame) -> list[tuple[str, str]]:
+    window, conf = specs[0].window, table.sparkSession.conf
+    keys = ", ".join(window.by)
+    order = ", ".join([*window.by, *window.order_by])
+    steps = []
+    if all(spec.placement.is_presorted for spec in specs):
+        steps.append(("shuffle", "none: presorted() vouches that each key is in one partition, in order"))
+    elif not window.by:
+        steps.append(("shuffle", "all rows into one partition: without by there is one key, and one task does it all"))
+        steps.append(("sort", f"by {order}"))
+    else:
+        fewer = ", or fewer where Spark joins small ones" if conf.get(ADAPTIVE, "true") == "true" else ""
+        steps.append(("shuffle", f"by {keys}, into {conf.get(PARTITIONS, '200')} partitions{fewer}"))
+        steps.append(("sort", f"within each partition, by {order}"))
+    several = "" if len(specs) == 1 else f"; {len(specs)} specs share it, and the shuffle and the sort"
+    steps.append(("pass", f"one a partition, over Arrow batches of at most {conf.get(BATCH, '10000')} rows{several}"))
+    steps.append(("columns", f"all {len(table.columns)} travel to Python and back; select those you need first"))
+    steps.append(("rows a task", "those of its keys: the largest key is never less than one task"))
+    return steps

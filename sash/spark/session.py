@@ -1,0 +1,86 @@
+"""`sash.spark.session()`: a local Spark session that works on a bare machine. Every setting with its reason."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+from pyspark.sql import SparkSession
+
+from sash.errors import DeclarationError
+from sash.spark.java import find_java
+
+SETTINGS = {  # setting: (value, why); {cores} is the number of cores
+    "spark.sql.session.timeZone": ("UTC", "times mean the same on every machine"),
+    "spark.sql.execution.arrow.pyspark.enabled": ("true", "toPandas and createDataFrame by column, not by row"),
+    "spark.sql.shuffle.partitions": (
+        "{cores}",
+        "200 tasks, Spark's default, take longer to start than small data takes",
+    ),
+    "spark.ui.enabled": ("false", "no port is opened, and no second session fights for it"),
+    "spark.log.level": ("ERROR", "warnings of a local Spark are about the cluster it is not"),
+    "spark.ui.showConsoleProgress": ("false", "bars of progress do not mix with what a program prints"),
+    "spark.driver.bindAddress": ("127.0.0.1", "nobody else can reach it"),
+    "spark.driver.host": ("127.0.0.1", "machines whose name leads nowhere work too"),
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider",
+        "windows over streams need it: Spark's default store refuses them",
+    ),
+    "spark.python.worker.reuse": ("true", "a worker that lives on keeps its machine code loaded"),
+}
+
+
+def session(
+    app: str = "sash", *, master: str = "local[*]", memory: str = "2g", settings: Mapping[str, Any] | None = None
+) -> SparkSession:
+    """Start a local Spark session, with `settings` above those in the table `sash.spark.SETTINGS`.
+
+    A session that is running already is given back as it is: whoever made it chose its settings. If it has other
+    ones than you ask for in `settings`, that is an error.
+    """
+    asked = {name: _text(value) for name, value in (settings or {}).items()}
+    running = SparkSession.getActiveSession()
+    if running is not None:
+        return _unchanged(running, asked)
+    _prepare_environment()
+    builder = SparkSession.builder.appName(app).master(master).config("spark.driver.memory", memory)
+    chosen = {name: value.format(cores=os.cpu_count() or 1) for name, (value, _) in SETTINGS.items()}
+    for name, value in {**chosen, **_executor_environment(), **asked}.items():
+        builder = builder.config(name, value)
+    return builder.getOrCreate()
+
+
+def _unchanged(running: SparkSession, asked: Mapping[str, str]) -> SparkSession:
+    different = {name: (running.conf.get(name, None), value) for name, value in asked.items()}
+    different = {name: each for name, each in different.items() if each[0] != each[1]}
+    if different:
+        said = "; ".join(f"{name} is {found!r}, not {wanted!r}" for name, (found, wanted) in different.items())
+        raise DeclarationError(
+            f"a Spark session is running already, and Sash does not change it: {said}. Stop it first, "
+            "or leave these settings out"
+        )
+    logging.getLogger(__name__).info("a Spark session is running already and is given back unchanged")
+    return running
+
+
+def _prepare_environment() -> None:
+    """What must be known before Java starts: which Java, and which Python its workers are."""
+    home = find_java()
+    if home is not None:
+        os.environ["JAVA_HOME"] = str(home)
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers are whatever python3 the path has
+    os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+
+
+def _executor_environment() -> dict[str, str]:
+    """Where machine code is kept, for executors in processes of their own."""
+    kept = os.environ.get("SASH_CACHE_DIR")
+    return {} if kept is None else {"spark.executorEnv.SASH_CACHE_DIR": kept}
+
+
+def _text(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
