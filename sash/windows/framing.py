@@ -279,7 +279,7 @@ def _distance_mover(keeps_first: bool, jit: Callable[[Function], Function]) -> F
                 return min(start, end)
         while start < end and is_gone(order, start, low):
             start += 1
-        return start
+        return min(start, end)
 
     return by_distance
 

@@ -151,7 +151,8 @@ def test_the_deque_survives_growing_and_shrinking():
     window = aggregator("slick_deque", Max)
     window.bulk_insert(range(40, 0, -1))
     assert window._state.at[MASK] == 63
-    window.bulk_evict(37)
+    window.bulk_evict(36)
+    window.evict()
     assert window._state.at[MASK] == 7
     assert entries(window) == [(3, 37), (2, 38), (1, 39)]
 

@@ -132,7 +132,8 @@ def test_both_stacks_stay_at_their_ends_when_the_array_grows_and_shrinks():
     front, back = stacks(window)
     assert [value for value, _ in front] == ["c", "b"]
     assert [value for value, _ in back] == list("defghijkl")
-    window.bulk_evict(9)
+    window.bulk_evict(8)
+    window.evict()
     assert window._state.at[MASK] == 7
     assert stacks(window) == ([("l", "l"), ("k", "k,l")], [])
 
