@@ -16,7 +16,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
 SASH_CACHE_DIR ?= $(CURDIR)/$(VENV)/machine-code
 export SASH_CACHE_DIR
 
-.PHONY: help setup test test-jit test-nojit test-bounds test-spark check format demo bench bench-spark clean
+.PHONY: help setup test test-jit test-nojit test-bounds test-spark check format demo bench bench-large bench-spark clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /~/' | awk -F '~' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -53,6 +53,9 @@ demo: $(INSTALLED) ## something real: windows over a million rides, timed
 
 bench: $(INSTALLED_BENCH) ## against bottleneck, pandas, Polars and DuckDB; takes minutes
 	$(BIN)/python -m bench
+
+bench-large: $(INSTALLED_BENCH) ## windows of 2^25 elements in memory; takes gigabytes
+	$(BIN)/python -m bench mta-large
 
 bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own windows; takes an hour, or minutes with QUICK=--quick
 	$(BIN)/python -m bench.spark $(QUICK)

@@ -6,26 +6,30 @@ import argparse
 import sys
 from typing import Any
 
-from bench import citibike, combination, disorder, mta, products, rounds, slide, stores, tables
+from bench import citibike, combination, disorder, mta, mta_large, products, rounds, slide, stores, tables
 from bench.measuring import record
 
 SUITES = {
     suite.NAME: suite for suite in (slide, rounds, products, disorder, combination, citibike, mta, stores, tables)
 }
+LARGE = {mta_large.NAME: mta_large}  # run only if they are named
 
 
 def main() -> None:
     """Run what is asked for, show each row as it comes, and keep a line of history."""
     parser = argparse.ArgumentParser(prog="bench", description=__doc__)
-    parser.add_argument("names", nargs="*", help=f"any of {', '.join(SUITES)}; all if none is named")
+    parser.add_argument(
+        "names", nargs="*", help=f"any of {', '.join(SUITES | LARGE)}; all but the large if none is named"
+    )
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, nothing recorded")
     arguments = parser.parse_args()
     for name in arguments.names or SUITES:
-        if name not in SUITES:
-            parser.error(f"unknown benchmark {name!r}; choose from {', '.join(SUITES)}")
-        print(f"\n{name}: {(SUITES[name].__doc__ or '').splitlines()[0]}")
+        suite = (SUITES | LARGE).get(name)
+        if suite is None:
+            parser.error(f"unknown benchmark {name!r}; choose from {', '.join(SUITES | LARGE)}")
+        print(f"\n{name}: {(suite.__doc__ or '').splitlines()[0]}")
         rows = []
-        for row in SUITES[name].run(quick=arguments.quick):
+        for row in suite.run(quick=arguments.quick):
             print("  " + _shown(row))
             sys.stdout.flush()
             rows.append(row)

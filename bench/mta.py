@@ -19,13 +19,13 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     """Constant sizes, then bulk evictions, then figure 9."""
     n = 1_000_000 if quick else 8_000_000
     for exponent in (0, 10, 17) if quick else (0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22):
-        yield _constant_size(exponent, n)
+        yield constant_size(exponent, n)
     yield from _evictions(18 if quick else 23)
     for k in (1, 2, 5) if quick else (1, 2, 5, 10, 20, 50):
         yield _dimensions(k, 200_000 if quick else 1_000_000)
 
 
-def _constant_size(exponent: int, n: int) -> dict[str, Any]:
+def constant_size(exponent: int, n: int) -> dict[str, Any]:
     """Nanoseconds a round of each algorithm, in turns, so that noise meets all of them alike."""
     values = np.random.default_rng(20261115).random(n)
     row: dict[str, Any] = {"what": "constant size", "n": f"2^{exponent}"}
