@@ -29,8 +29,8 @@ test: test-jit test-nojit test-bounds ## everything a change must pass: compiled
 test-jit: $(INSTALLED) ## all tests but those on Spark, with machine code
 	$(PYTEST) --ignore=tests/spark
 
-test-nojit: $(INSTALLED) ## the same source interpreted: all tests but those about machine code
-	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling --ignore=tests/spark
+test-nojit: $(INSTALLED) ## the same source interpreted: all tests that could tell the difference
+	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling --ignore=tests/spark --ignore=tests/stores --ignore=tests/frames
 
 test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling
