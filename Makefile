@@ -33,7 +33,7 @@ test-nojit: $(INSTALLED) ## the same source interpreted: all tests that could te
 	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling --ignore=tests/spark --ignore=tests/stores --ignore=tests/frames
 
 test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
-	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling
+	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling/test_parity.py
 
 test-spark: $(INSTALLED_SPARK) ## tables of Spark, in one session; installs it first, half a gigabyte
 	$(BIN)/python -m pytest -q tests/spark
