@@ -133,8 +133,8 @@ class StoredAggregator:
     def bulk_insert(self, values: Any) -> None:
         """Append many events: values, tuples of values, an array, or a dict of arrays by column."""
         if self._policy is not None or not self._bound.is_compiled:
-            for value in values:
-                self.insert(*value) if isinstance(value, tuple) else self.insert(value)
+            for event in self._bound.events(values):
+                self.insert(*event)
             return
         n, columns = self._bound.many(values)
         begin = 0

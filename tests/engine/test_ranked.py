@@ -144,7 +144,8 @@ def test_whole_tables_and_batches_answer_the_same_bytes(bounds):
     assert np.concatenate([each.rows for each in pushed]).tolist() == whole.rows.tolist()
     for place in range(3):
         columns = [each.answers[place] for each in pushed]
-        assert {column.values.dtype for column in columns} == {whole.answers[place].values.dtype}
+        kinds = {column.values.dtype for column in columns if len(column.values)}  # of nothing, no type is known
+        assert kinds == {whole.answers[place].values.dtype}
         assert [x for column in columns for x in _bits_of(column)] == _bits_of(whole.answers[place])
 
 
