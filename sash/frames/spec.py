@@ -8,37 +8,42 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from sash.aggregators import ALGORITHMS
 from sash.errors import DeclarationError, UnknownNameError
 from sash.frames.dispatching import answer_columns, answer_table
 from sash.frames.explaining import Explanation, explain
-from sash.frames.extents import Named, require_choice, show_aggregate
-from sash.windows.durations import Duration, read_length
+from sash.frames.extents import Named, require_rows, show_aggregate
+from sash.frames.streaming import AS_BY_DEFAULT, Streaming, read_streaming
 
 if TYPE_CHECKING:
     from sash.frames.window import Window
 
-EMIT = ("final", "eager", "revise")
-LATE = ("drop", "raise", "aside")
-NO_TIME = Duration(0)
+MOST_RANGES = 64  # of a hot key: each row is compared with where they begin
 
 
-@dataclass(frozen=True)
-class Streaming:
-    """How a stream answers; batch ignores it."""
+class Options(TypedDict, total=False):
+    """Further options of `stream`."""
 
-    emit: str = "final"
-    lateness: Duration = NO_TIME
-    late: str = "drop"
+    future: Any
+    idle: Any
+    changes: str | None
+    shards: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Placement:
     """Where Spark works on which rows; tables in memory do not look at it."""
 
     is_presorted: bool = False
+    ranges: int | str | None = None  # into how many a hot key is split: a number, "auto", or None: it is not
+    hotter_than: int | None = None  # rows; None: whatever suits `ranges`
+
+    def __repr__(self) -> str:
+        hotter = "" if self.hotter_than is None else f", hotter_than={self.hotter_than}"
+        split = "" if self.ranges is None else f".split_hot_keys({self.ranges!r}{hotter})"
+        return split + (".presorted()" if self.is_presorted else "")
 
 
 @dataclass(frozen=True, repr=False)
@@ -48,7 +53,7 @@ class Spec:
     window: Window
     aggregates: Named
     forced: str | None = None  # an algorithm, if one was asked for
-    streaming: Streaming = Streaming()
+    streaming: Streaming = AS_BY_DEFAULT
     placement: Placement = Placement()
 
     def __call__(self, table: Any) -> Any:
@@ -72,18 +77,32 @@ class Spec:
         """The same, by an algorithm of one's own choice; see `sash.algorithms()`."""
         return replace(self, forced=_require_algorithm(name))
 
-    def stream(self, *, emit: str = "final", lateness: Any = "0 seconds", late: str = "drop") -> Spec:
+    def stream(
+        self, *, emit: str = "final", lateness: Any = "0 seconds", late: str = "drop", **options: Unpack[Options]
+    ) -> Spec:
         """The same, with how a stream should answer; a batch does not look at it.
 
-        `emit` is "final", "eager" or "revise"; rows later than `lateness` are, by `late`, dropped
-        and counted ("drop"), an error ("raise") or given out beside the answers ("aside").
+        Parameters
+        ----------
+        emit
+            "final": one answer for each row, once no row before it can come any more; "eager": at once, over what has
+            come; "revise": at once, and again whenever a late row changes it, with a revision number.
+        lateness
+            How far behind the newest row a row may be and still count.
+        late
+            What to do with rows that are later: "drop" and count them, "raise" an error, or give them out "aside", in
+            the column `is_late`.
+        future
+            How far ahead of the clock a row may be ("1 day"); one that is further is treated as late, so that
+            a single wrong time does not push all others behind the watermark. None: any time is taken.
+        idle
+            Forget a key that has been silent for so long; None: never, as long as a window may hold its rows.
+        changes
+            A column that says which rows are deletions or corrections of earlier ones; with "revise" only.
+        shards
+            Into how many parts keys are divided; fixed for the life of a checkpoint.
         """
-        require_choice("emit", emit, EMIT)
-        require_choice("late", late, LATE)
-        length = read_length(lateness, "lateness", zero=True)
-        if not isinstance(length, Duration):
-            raise DeclarationError(f"lateness needs a unit, as in '10 minutes', got {lateness!r}")
-        return replace(self, streaming=Streaming(emit, length, late))
+        return replace(self, streaming=read_streaming(emit, lateness, late, dict(options)))
 
     def presorted(self) -> Spec:
         """The same, for a Spark table that need not be shuffled or sorted: you vouch for its rows.
@@ -92,6 +111,15 @@ class Spec:
         order are an error; a key in two partitions goes unnoticed, and is answered as if it were two keys.
         """
         return replace(self, placement=replace(self.placement, is_presorted=True))
+
+    def split_hot_keys(self, ranges: Any = "auto", *, hotter_than: int | None = None) -> Spec:
+        """The same, with keys too large for one task of Spark split into ranges of time, a task for each.
+
+        When the spec is called, it looks at the table for keys of more than `hotter_than` rows (a million) and for where their
+        ranges should begin: two small jobs. "auto" makes a range for each so many rows; a number forces so
+        many ranges on the largest keys, of whatever size; False takes it back. Answers are the same.
+        """
+        return replace(self, placement=_split(self.placement, ranges, hotter_than))
 
     def explain(self, table: Any = None) -> Explanation:
         """Say what will run, which algorithm and why, and what it costs.
@@ -105,10 +133,9 @@ class Spec:
         text = f"{self.window!r}.agg({aggregates})"
         if self.forced is not None:
             text += f".algorithm({self.forced!r})"
-        if self.streaming != Streaming():
-            emit, lateness, late = self.streaming.emit, self.streaming.lateness, self.streaming.late
-            text += f".stream(emit={emit!r}, lateness={lateness!r}, late={late!r})"
-        return text + (".presorted()" if self.placement.is_presorted else "")
+        if self.streaming != AS_BY_DEFAULT:
+            text += f".{self.streaming!r}"
+        return text + repr(self.placement)
 
 
 @dataclass(frozen=True, repr=False)
@@ -129,13 +156,17 @@ class Together:
         """The same, each by an algorithm of one's own choice."""
         return Together(tuple(spec.algorithm(name) for spec in self.specs))
 
-    def stream(self, *, emit: str = "final", lateness: Any = "0 seconds", late: str = "drop") -> Together:
+    def stream(self, **options: Any) -> Together:
         """The same, with how a stream should answer."""
-        return Together(tuple(spec.stream(emit=emit, lateness=lateness, late=late) for spec in self.specs))
+        return Together(tuple(spec.stream(**options) for spec in self.specs))
 
     def presorted(self) -> Together:
         """The same, for a Spark table that need not be shuffled or sorted."""
         return Together(tuple(spec.presorted() for spec in self.specs))
+
+    def split_hot_keys(self, ranges: Any = "auto", *, hotter_than: int | None = None) -> Together:
+        """The same, with keys too large for one task of Spark split into ranges of time."""
+        return Together(tuple(spec.split_hot_keys(ranges, hotter_than=hotter_than) for spec in self.specs))
 
     def explain(self, table: Any = None) -> Explanation:
         """Say what will run for each spec."""
@@ -186,6 +217,19 @@ def _require_distinct_names(specs: tuple[Spec, ...]) -> None:
         if name in seen:
             raise DeclarationError(f"two specs both answer {name!r}; give one of them another name")
         seen.add(name)
+
+
+def _split(placement: Placement, ranges: Any, hotter_than: Any) -> Placement:
+    if ranges is False:
+        return replace(placement, ranges=None, hotter_than=None)
+    if ranges != "auto":
+        is_number = isinstance(ranges, int) and not isinstance(ranges, bool)
+        if not is_number or not 1 <= ranges <= MOST_RANGES:
+            raise DeclarationError(
+                f"split_hot_keys takes 'auto', False or a number of ranges from 1 to {MOST_RANGES}, got {ranges!r}"
+            )
+    least = None if hotter_than is None else require_rows("hotter_than", hotter_than, least=0)
+    return replace(placement, ranges=ranges, hotter_than=least)
 
 
 def _require_algorithm(name: Any) -> str:

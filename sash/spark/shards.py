@@ -1,0 +1,134 @@
+"""Shards in Spark's words: rows packed by shard, the state of a shard in Spark's store, answers unpacked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import Row
+from pyspark.sql.streaming import StatefulProcessor
+
+from sash.spark.shipping import unpack
+from sash.streams.contract import HASH
+from sash.streams.plans import Plan
+from sash.streams.shard import HEAD, Outcome, take
+
+PACKED = "packed"
+MILLISECOND = 1_000  # microseconds
+ROWS_PACKED = 200_000  # at most, before they are sent on
+ROWS_OUT = 100_000  # in one row of the answer
+
+
+def packing(n_shards: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What packs the rows of a partition: for each shard its number and Arrow's bytes."""
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        gathered: list[Any] = []
+        n_rows = 0
+        for batch in batches:
+            gathered.append(batch)
+            n_rows += batch.num_rows
+            if n_rows >= ROWS_PACKED:
+                yield _packed(gathered, n_shards)
+                gathered, n_rows = [], 0
+        if n_rows:
+            yield _packed(gathered, n_shards)
+
+    return run
+
+
+def _packed(batches: list[Any], n_shards: int) -> Any:
+    rows = pa.Table.from_batches(batches)
+    shards = (rows.column(HASH).to_numpy().view(np.uint64) % np.uint64(n_shards)).astype(np.int32)
+    order = np.argsort(shards, kind="stable")
+    rows = rows.take(pa.array(order)).combine_chunks()
+    there, first, n = np.unique(shards[order], return_index=True, return_counts=True)
+    parts = [to_bytes(rows.slice(begin, size)) for begin, size in zip(first.tolist(), n.tolist(), strict=True)]
+    return pa.RecordBatch.from_arrays([pa.array(there), pa.array(parts, pa.binary())], names=["shard", PACKED])
+
+
+def to_bytes(table: Any) -> bytes:
+    """A table as a stream of Arrow's."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def unpacking(schema: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What unpacks answers."""
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        for batch in batches:
+            for packed in batch.column(PACKED):
+                if packed.is_valid:
+                    yield from pa.ipc.open_stream(packed.as_buffer())
+
+    return run
+
+
+class SparkBlocks:
+    """Blocks in Spark's state of a shard: one map for each kind, and the head by itself."""
+
+    def __init__(self, handle: Any) -> None:
+        self._head = handle.getValueState(HEAD, "data binary")
+        self._maps = {kind: handle.getMapState(kind, "number long", "data binary") for kind in ("page", "piece")}
+
+    def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
+        found = self._head.get() if kind == HEAD else self._maps[kind].getValue((number,))
+        return None if found is None else bytes(found[0])
+
+    def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
+        if kind == HEAD:
+            self._head.update((data,))
+        else:
+            self._maps[kind].updateValue((number,), (data,))
+
+    def delete(self, kind: str, number: int) -> None:  # noqa: D102
+        self._maps[kind].removeKey((number,))
+
+
+class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
+    """What Spark calls with the packed rows of a shard, and when the watermark has passed a row that waits."""
+
+    def __init__(self, packed_specs: bytes, plan: Plan) -> None:
+        self._packed, self._rest = packed_specs, (plan.schema, dict(plan.types), plan.n_shards)
+
+    def init(self, handle: Any) -> None:  # noqa: D102
+        self._plan = Plan(unpack(self._packed), *self._rest)
+        self._blocks = SparkBlocks(handle)
+        self._handle = handle
+
+    def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
+        tables = [pa.ipc.open_stream(row[1]).read_all() for row in rows]
+        return self._answer(pa.concat_tables(tables), timerValues)
+
+    def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
+        return self._answer(None, timerValues)
+
+    def _answer(self, rows: Any, timer_values: Any) -> Iterator[Any]:
+        watermark = timer_values.getCurrentWatermarkInMs() * MILLISECOND
+        outcome = take(self._plan, self._blocks, rows, watermark if watermark > 0 else None)
+        self._set_timer(outcome)
+        counts = outcome.counts.as_dict()
+        for table in outcome.tables:
+            for begin in range(0, table.num_rows, ROWS_OUT):
+                yield Row(**{PACKED: to_bytes(table.slice(begin, ROWS_OUT))}, **counts)
+                counts = dict.fromkeys(counts, 0)
+        if any(counts.values()):
+            yield Row(**{PACKED: None}, **counts)
+
+    def _set_timer(self, outcome: Outcome) -> None:
+        """Ask to be called when the watermark passes the next row that waits, also if nothing comes by then."""
+        wanted = set() if outcome.next_due is None else {-(-outcome.next_due // MILLISECOND)}
+        there = set(self._handle.listTimers())
+        for each in there - wanted:
+            self._handle.deleteTimer(each)
+        for each in wanted - there:
+            self._handle.registerTimer(each)
+
+    def close(self) -> None:  # noqa: D102
+        pass

@@ -1,0 +1,128 @@
+"""Streams: a spec over a streaming table, by shard.
+
+    stream --> hash of the keys, watermark --> mapInArrow: pack rows by shard into bytes (shards)
+           --> groupBy(shard).transformWithState: one call a shard and micro-batch (shards.ShardProcessor)
+           --> observe: what shards counted --> mapInArrow: unpack
+
+Spark calls Python once for each group and micro-batch, and takes a tenth of a millisecond for each call of its state.
+So a group is not a key but a shard of many. State is Spark's alone (RocksDB), and so is exactly-once; the watermark and
+timers are Spark's too. Packed rows carry no event time, so Spark drops none of them: late ones are counted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+from pyspark.sql import functions as fn
+from pyspark.sql.types import BooleanType, IntegerType, StructField, StructType
+
+from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
+from sash.spark.schemas import answer_schema, arrow_schema
+from sash.spark.shards import MILLISECOND, PACKED, ShardProcessor, packing, unpacking
+from sash.spark.shipping import pack
+from sash.streams.contract import COUNTED, FAR, HASH, IS_LATE, REVISION
+from sash.streams.plans import Plan, microseconds
+from sash.streams.reach import require_reach
+from sash.streams.timing import instants_of, require_time
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from sash.frames.spec import Spec
+
+ZONE = "spark.sql.session.timeZone"
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+EVENT = "__sash_event"  # the time that the watermark follows
+LONG_AGO = "0001-01-01"
+METRICS = "sash"  # under this name counts stand in observedMetrics of a query's progress
+
+
+def stream(specs: Sequence[Spec], table: DataFrame) -> DataFrame:
+    """Answer specs with the same keys and order over a stream."""
+    plan, schema = planned(tuple(specs), table)
+    packed = with_hidden_columns(plan, table).mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary")
+    answered = packed.groupBy("shard").transformWithState(
+        ShardProcessor(pack(plan.specs), plan), _answered_schema(), "Append", "EventTime"
+    )
+    sums = [fn.sum(name).alias(name) for name in COUNTED]
+    return answered.observe(METRICS, *sums).mapInArrow(unpacking(plan.out_schema), schema)
+
+
+def planned(specs: tuple[Spec, ...], table: DataFrame) -> tuple[Plan, StructType]:
+    """Check everything that can be checked before a query starts."""
+    spark = table.sparkSession
+    _require_rocksdb(str(spark.conf.get(PROVIDER)))
+    zone = str(spark.conf.get(ZONE))
+    schema, types = answer_schema(specs, table.schema, zone)
+    rows = pa.schema([field.with_nullable(True) for field in arrow_schema(table.schema, zone)])
+    plan = Plan(specs, rows, types, specs[0].streaming.shards)
+    require_time(plan.time, plan.schema.field(plan.time).type)
+    for extent in plan.extents:
+        require_reach(extent)
+    instants_of(plan)
+    _require_emission(plan)
+    return plan, _with_own_columns(plan, schema)
+
+
+def _require_rocksdb(provider: str) -> None:
+    if provider != ROCKSDB:
+        raise UnsupportedError(
+            f"windows over streams need Spark's RocksDB state store, but {PROVIDER} is {provider}. Set it to "
+            f"{ROCKSDB}, or use sash.spark.session()"
+        )
+
+
+def _require_emission(plan: Plan) -> None:
+    streaming, grid = plan.streaming, plan.window.grid
+    if grid is not None and streaming.emit != "final":
+        raise UnsupportedError(
+            f"{grid!r} with emit={streaming.emit!r}: an answer at a grid point is over all rows before it, and is due "
+            "when they have come. Use emit='final', or answer at rows"
+        )
+    if plan.is_grid and streaming.late == "aside":
+        raise UnsupportedError("late='aside' gives out rows, but this spec answers at instants; use late='drop'")
+    changes = streaming.changes
+    if changes is not None and changes not in plan.schema.names:
+        raise UnknownNameError(f"changes: {UnknownNameError.among('column', changes, plan.schema.names)}")
+
+
+def _with_own_columns(plan: Plan, schema: StructType) -> StructType:
+    """The schema of what comes out, with the columns that a stream adds."""
+    own = {REVISION: IntegerType(), IS_LATE: BooleanType()}
+    added = [name for name in plan.out_schema.names if name in own and name not in schema.names]
+    taken = [name for name in own if name in schema.names and plan.out_schema.names.count(name) > 1]
+    taken += [name for name in plan.schema.names if name.startswith("__sash_")]
+    if taken:
+        raise DeclarationError(f"a stream adds a column {taken[0]!r} to its answers, but there is one; rename it first")
+    if plan.streaming.late == "aside":  # rows aside have no answers
+        schema = StructType([StructField(each.name, each.dataType, True) for each in schema])
+    return StructType([*schema, *(StructField(name, own[name], name == REVISION) for name in added)])
+
+
+def with_hidden_columns(plan: Plan, table: DataFrame) -> DataFrame:
+    """Rows with the hash of their keys, whether they are too far ahead, and the watermark set."""
+    time, future, lateness = fn.col(plan.time), plan.streaming.future, plan.streaming.lateness
+    far = fn.lit(False)
+    if future is not None:
+        ahead = fn.expr(f"current_timestamp() + INTERVAL {microseconds(future)} MICROSECOND")
+        far = fn.coalesce(time.cast("timestamp") > ahead, fn.lit(False))
+    hashed: Column = fn.xxhash64(*plan.window.by) if plan.window.by else fn.lit(0).cast("long")
+    event = fn.when(~far, time.cast("timestamp"))
+    table = table.select("*", hashed.alias(HASH), far.alias(FAR),
+                         fn.coalesce(event, fn.lit(LONG_AGO).cast("timestamp")).alias(EVENT))  # fmt: skip
+    delay = -(-microseconds(lateness) // MILLISECOND)  # Spark's watermark is in milliseconds: rather one too many
+    return table.withWatermark(EVENT, f"{delay} milliseconds").drop(EVENT)
+
+
+def _answered_schema() -> str:
+    return ", ".join([f"{PACKED} binary", *(f"{name} long" for name in COUNTED)])
+
+
+def metrics(progress: Any) -> dict[str, int]:
+    """What Sash counted in a micro-batch, from the progress of a query."""
+    found = getattr(progress, "observedMetrics", None) or progress["observedMetrics"]
+    row = found.get(METRICS)
+    return {} if row is None else {name: row[name] or 0 for name in COUNTED}

@@ -1,0 +1,59 @@
+"""The three ways a stream answers, over the rows that have come.
+
+    final    rows wait until the watermark has passed them; then they are answered, once, as batch would
+    eager    rows are answered at once, over all rows that have come so far, those of the same micro-batch included
+    revise   eager, and rows whose answers have changed are answered again, with the next revision number
+
+All three put rows beside those of their keys that are still in reach, let the engine for whole tables answer, give
+out the answers that are due, and keep what is in reach of a window to come (reach). So a stream gives what batch
+gives, because it is the same code on the same rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.streams.changes import changed, take_changes
+from sash.streams.contract import REVISION
+from sash.streams.held import Held
+from sash.streams.situation import Situation
+
+
+def final(now: Situation, rows: Any) -> Any:
+    """Answer rows that were waiting and are due; let those that have come wait."""
+    due = now.waiting.release(now.watermark, now.due_of)
+    if rows.num_rows:
+        now.waiting.add(rows, now.due_of(rows))
+    return _answered(now, due)
+
+
+def eager(now: Situation, rows: Any) -> Any:
+    """Answer rows over all that have come."""
+    return _answered(now, rows)
+
+
+def _answered(now: Situation, rows: Any) -> Any:
+    numbers, stored = now.stored(rows)
+    held = Held.of(now, stored, rows.select(now.plan.kept_schema.names))
+    out = held.on_grid() if now.plan.is_grid else held.with_answers(rows)
+    now.pages.save(numbers, held.in_reach())
+    return out
+
+
+def revise(now: Situation, rows: Any) -> Any:
+    """Answer rows over all that have come, and others again whose answers have changed."""
+    zeros = pa.array(np.zeros(rows.num_rows, np.int32))
+    rows = rows.append_column(pa.field(REVISION, pa.int32()), zeros)
+    numbers, stored = now.stored(rows)
+    change = take_changes(now.plan, stored, rows, now.counts)
+    before, after = Held.of(now, stored, rows.slice(0, 0)), Held.of(now, change.kept, change.added)
+    out, after = changed(now, before, after, change)
+    now.pages.save(numbers, after.in_reach())
+    return out
+
+
+EMISSIONS: dict[str, Callable[[Situation, Any], Any]] = {"final": final, "eager": eager, "revise": revise}

@@ -1,0 +1,117 @@
+"""Rows of some keys, stored ones and new ones, sorted by key and order, and what the engine answers over them."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.frames.answering import Reader, answer, arrange
+from sash.frames.arrow_tables import Source
+from sash.frames.casting import as_type
+from sash.streams.contract import IS_LATE, REVISION
+from sash.streams.plans import KEY
+from sash.streams.reach import Settled, kept
+from sash.streams.timing import times_of
+
+if TYPE_CHECKING:
+    from sash.streams.situation import Situation
+
+PLACE = "__sash_place"  # of a row among those that are sorted
+
+
+@dataclass(frozen=True)
+class Held:
+    """Sorted rows, and where each came from."""
+
+    now: Situation
+    rows: Any  # sorted
+    begins: Any  # which are the first of their key
+    numbers: Any  # of each sorted row among stored and new ones, the stored first
+    n_stored: int
+
+    @classmethod
+    def of(cls, now: Situation, stored: Any, new: Any) -> Held:
+        """Sort stored and new rows together; among equals, the stored come first."""
+        rows = pa.concat_tables([stored, new]).combine_chunks()
+        by_rows = replace(now.plan.window, grid=None)
+        arranged = arrange(by_rows, Reader(Source(rows)))
+        if arranged.numbers is None:
+            return cls(now, rows, arranged.begins, np.arange(rows.num_rows), stored.num_rows)
+        rows = rows.take(pa.array(arranged.numbers)).combine_chunks()
+        return cls(now, rows, arranged.begins, arranged.numbers, stored.num_rows)
+
+    @cached_property
+    def is_new(self) -> Any:
+        """Which of the sorted rows are new."""
+        return self.numbers >= self.n_stored
+
+    @cached_property
+    def times(self) -> Any:
+        """The times of the sorted rows."""
+        return times_of(self.rows.column(self.now.plan.time))
+
+    @cached_property
+    def keys(self) -> Any:
+        """The number of each row's key."""
+        return np.cumsum(self.begins) - 1
+
+    @cached_property
+    def answers(self) -> Any:
+        """A table of answers: with the places of rows they are of, or on a grid with keys and times."""
+        table = self.rows.select(self.now.plan.read)
+        table = table.append_column(KEY, pa.array(self.keys))
+        if not self.now.plan.is_grid:
+            table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
+        begin = time.perf_counter_ns()
+        answered = answer(self.now.plan.numbered, Source(table))
+        self.now.counts.engine_us += (time.perf_counter_ns() - begin) // 1_000
+        return answered
+
+    def answer_columns(self, rows: Any = None) -> dict[str, Any]:
+        """The answers by name, in the types announced; some of them, by their places in `answers`."""
+        table = self.answers if rows is None else self.answers.take(pa.array(rows))
+        types = self.now.plan.types
+        return {name: as_type(name, table.column(name).combine_chunks(), types) for name in types}
+
+    def with_answers(self, new: Any) -> Any:
+        """New rows, as they came, with their answers."""
+        places = self.answers.column(PLACE).to_numpy()
+        answered = np.flatnonzero(self.is_new[places])
+        given = new.take(pa.array(self.numbers[places[answered]] - self.n_stored))
+        return self.out(given, self.answer_columns(answered))
+
+    def out(self, given: Any, answers: dict[str, Any]) -> Any:
+        """Rows with answers, in the form that is given out."""
+        schema, n = self.now.plan.out_schema, given.num_rows
+        extra = {IS_LATE: pa.array(np.zeros(n, np.bool_))}
+        if REVISION in given.schema.names:
+            extra[REVISION] = given.column(REVISION)
+        own = {name: given.column(name) for name in self.now.plan.schema.names}
+        columns = own | answers | extra
+        return pa.table([columns[name] for name in schema.names], schema=schema)
+
+    def on_grid(self) -> Any:
+        """Keys, instants and answers, of instants after the last one that each key has answered."""
+        plan, instants = self.now.plan, self.now.instants
+        assert instants is not None
+        keys = self.answers.column(KEY).to_numpy()
+        when = times_of(self.answers.column(plan.time))
+        starts = np.flatnonzero(self.begins)
+        stored = np.where(self.is_new, np.iinfo(np.int64).min, self.times)
+        last = np.maximum.reduceat(stored, starts) if len(starts) else stored
+        answered = np.where(last == np.iinfo(np.int64).min, last, instants.of(last))
+        fresh = np.flatnonzero(when > answered[keys])
+        given = self.rows.select(list(plan.window.by)).take(pa.array(starts[keys[fresh]]))
+        columns = dict(zip(plan.window.by, given.columns, strict=True)) | self.answer_columns(fresh)
+        return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)
+
+    def in_reach(self) -> Any:
+        """The rows that a window to come may look at."""
+        settled = Settled(Reader(Source(self.rows)), self.times, self.begins, self.now.watermark)
+        mask = kept(self.now.plan, settled, self.now.instants)
+        return self.rows if mask.all() else self.rows.filter(pa.array(mask))

@@ -1,0 +1,147 @@
+"""Reach: which rows a window of the future may still look at. All others are forgotten.
+
+Rows to come have times at or after the watermark. So a row before it is *settled*: no row will be put before it any
+more. For each kind of window the settled rows still in reach are a last part of their key:
+
+    rows(n)          the last n - 1
+    range(span)      those at most span (and lag) before the watermark
+    session(gap)     all since the last silence, if a row at the watermark would still join them
+    since(column)    all since the last mark
+    delta(c, d)      those within d of the last one
+    everything()     all
+    on a grid        those in a window after the last instant answered, and the last one, which says which that was
+
+Rows at or after the watermark are always kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sash.errors import UnsupportedError
+from sash.frames.answering import Reader, require_truths
+from sash.frames.measuring import Bound, bind, mark_column, measure, scale_of
+from sash.streams.plans import Plan, microseconds
+
+if TYPE_CHECKING:
+    from sash.frames.extents import Extent
+    from sash.streams.timing import Instants
+
+
+@dataclass(frozen=True)
+class Settled:
+    """Rows sorted by key and time, and how many of each key are settled."""
+
+    reader: Reader
+    times: Any  # in microseconds
+    begins: Any
+    watermark: int
+
+    @cached_property
+    def starts(self) -> Any:
+        """The place of the first row of each key."""
+        return np.flatnonzero(self.begins)
+
+    @cached_property
+    def keys(self) -> Any:
+        """The number of each row's key."""
+        return np.cumsum(self.begins) - 1
+
+    @cached_property
+    def ends(self) -> Any:
+        """One after the last settled row of each key."""
+        return self.count(self.times < self.watermark)
+
+    @cached_property
+    def last(self) -> Any:
+        """The last settled row of each key; its first row if there is none."""
+        return np.maximum(self.ends - 1, self.starts)
+
+    def count(self, before: Any) -> Any:
+        """For each key, the place of the first row not in `before`, which is a first part of each key."""
+        return self.starts + np.add.reduceat(before, self.starts, dtype=np.int64)
+
+    def latest(self, marked: Any) -> Any:
+        """For each key, the last place up to its last settled row that is marked, or where it begins."""
+        places = np.where(marked | self.begins, np.arange(len(marked)), 0)
+        return np.maximum.accumulate(places)[self.last]
+
+
+def kept(plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    """Which rows are still in reach of a window to come."""
+    if len(rows.times) == 0:
+        return np.zeros(0, np.bool_)
+    first = np.minimum.reduce([_first(extent, plan, rows, instants) for extent in plan.extents])
+    first = np.minimum(first, rows.ends)
+    grid = plan.window.grid
+    if instants is not None:
+        first = np.minimum(first, rows.last)
+    elif grid is not None and grid.rows is not None:  # answers are counted from the first row of a key
+        first -= (first - rows.starts) % grid.rows
+    if plan.streaming.idle is not None:
+        silent = rows.times[rows.last] < rows.watermark - microseconds(plan.streaming.idle)
+        first = np.where(silent, rows.ends, first)
+    return np.arange(len(rows.times)) >= first[rows.keys]
+
+
+def _first(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    return FIRST[extent.kind](extent, plan, rows, instants)
+
+
+def _of_rows(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    assert extent.rows is not None
+    return np.maximum(rows.ends - (extent.rows - 1), rows.starts)
+
+
+def _of_range(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    far = microseconds(extent.length) + microseconds(extent.lag)
+    if instants is None:
+        return rows.count(rows.times < rows.watermark - far)
+    following = instants.of(rows.times[rows.last]) + instants.step
+    return rows.count(rows.times < (following - far)[rows.keys])
+
+
+def _of_session(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    gap = microseconds(extent.length)
+    silences = np.zeros(len(rows.times), np.bool_)
+    silences[1:] = np.diff(rows.times) > gap
+    is_over = rows.watermark - rows.times[rows.last] > gap
+    return np.where(is_over, rows.ends, rows.latest(silences))
+
+
+def _of_since(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    assert extent.column is not None
+    return rows.latest(require_truths(extent.column, rows.reader.array(extent.column), "since"))
+
+
+def _of_delta(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    assert extent.column is not None
+    array = rows.reader.array(extent.column)
+    bound: Bound = bind(extent, None, scale_of(plan.time, plan.schema.field(plan.time).type),
+                        scale_of(extent.column, array.type), None)  # fmt: skip
+    marks = mark_column(measure(extent.column, array), bound.mark_factor).values
+    return rows.count(marks < (marks[rows.last] - bound.bounds.delta)[rows.keys])
+
+
+def _of_everything(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    return rows.starts
+
+
+FIRST: dict[str, Callable[[Extent, Plan, Settled, Any], Any]] = {
+    "rows": _of_rows, "range": _of_range, "session": _of_session, "since": _of_since, "delta": _of_delta,
+    "everything": _of_everything,
+}  # fmt: skip
+
+
+def require_reach(extent: Extent) -> None:
+    """Refuse a window whose rows cannot be told without its whole past."""
+    if extent.kind not in FIRST:
+        raise UnsupportedError(
+            f"{extent.kind} on a stream: which rows a policy has left depends on all rows before, and this version of "
+            "Sash keeps no such state in Spark. Use range, rows, session, since or delta, or answer in batch"
+        )

@@ -1,0 +1,158 @@
+"""A shard: the keys of one hash, their rows, and what to answer when some more rows have come.
+
+    rows --> sifted: late, far ahead, without a time, or fit --> emission (final, eager or revise) --> answers
+                                                                       |
+                                         pages of window data, pieces of rows that wait: blocks of bytes
+
+A shard knows neither Spark nor a clock. It is given the rows of a micro-batch and the watermark, and reads and
+writes blocks; the same rows and blocks give the same answers and blocks. Work and bytes follow the keys that
+are touched, and not the number of keys there are.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine import snapshot
+from sash.errors import DataError, FormatError
+from sash.frames import buffers
+from sash.streams.contract import FAR, IS_LATE, Blocks, Counting, Counts
+from sash.streams.emissions import EMISSIONS
+from sash.streams.pages import Pages
+from sash.streams.plans import Plan
+from sash.streams.situation import Situation
+from sash.streams.timing import NEVER, instants_of, times_of
+from sash.streams.waiting import Waiting
+
+HEAD = "head"
+
+
+@dataclass(frozen=True)
+class Head:
+    """What a shard knows of itself; everything else is in blocks of its own."""
+
+    signature: dict[str, str]
+    watermark: int = NEVER
+    n_pages: int = 1
+    n_bytes: int = 0
+    pieces: tuple[tuple[int, ...], ...] = ()
+    next_piece: int = 0
+    swept: int = 0  # the page that was looked at last for rows out of reach
+
+    def dump(self) -> bytes:
+        """As bytes."""
+        pieces = [list(piece) for piece in self.pieces]
+        return snapshot.seal(
+            [self.signature, self.watermark, self.n_pages, self.n_bytes, pieces, self.next_piece, self.swept]
+        )
+
+    @classmethod
+    def load(cls, data: bytes) -> Head:
+        """Read what `dump` wrote."""
+        signature, watermark, n_pages, n_bytes, pieces, next_piece, swept = snapshot.unseal(data, n_parts=7)
+        return cls(signature, watermark, n_pages, n_bytes, tuple(map(tuple, pieces)), next_piece, swept)
+
+
+class Outcome(NamedTuple):
+    """What a micro-batch gives out."""
+
+    tables: list[Any]  # with the columns of the plan's out_schema
+    counts: Counts
+    next_due: int | None  # the watermark at which the shard wants to be asked again, without rows too
+
+
+def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcome:
+    """Give a shard the rows of a micro-batch (None: there are none) at a watermark, in microseconds."""
+    counts = Counts()
+    blocks = Counting(blocks, counts)
+    head = _head(plan, blocks)
+    at = max(head.watermark, NEVER if watermark is None else watermark)
+    sifted = Sifted(plan, rows, at, counts)
+    instants = instants_of(plan)
+    pages = Pages(blocks, plan.kept_schema, head.n_pages, head.n_bytes)
+    waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
+    situation = Situation(plan, at, instants, pages, waiting, counts, head.swept)
+    tables = [EMISSIONS[plan.streaming.emit](situation, sifted.fit), *sifted.aside()]
+    counts.answers, counts.waiting, counts.pages = sum(each.num_rows for each in tables), waiting.n_rows, pages.n_pages
+    after = replace(
+        head, watermark=at, n_pages=pages.n_pages, n_bytes=pages.n_bytes, next_piece=waiting.next_number,
+        pieces=tuple(map(tuple, waiting.pieces)), swept=situation.swept,
+    )  # fmt: skip
+    if after != head:
+        blocks.put(HEAD, 0, after.dump())
+    return Outcome([each for each in tables if each.num_rows], counts, waiting.next_due)
+
+
+def _head(plan: Plan, blocks: Blocks) -> Head:
+    data = blocks.get(HEAD, 0)
+    if data is None:
+        return Head(plan.signature)
+    head = Head.load(data)
+    if head.signature != plan.signature:
+        raise FormatError(_difference(head.signature, plan.signature))
+    return head
+
+
+def _difference(found: dict[str, str], wanted: dict[str, str]) -> str:
+    names = [name for name in {**found, **wanted} if found.get(name) != wanted.get(name)]
+    pairs = [(name, found.get(name, "nothing"), wanted.get(name, "nothing")) for name in names]
+    told = "; ".join(f"{name} was {was}, now it is {now}" for name, was, now in pairs)
+    return (
+        f"this checkpoint is of another query: {told}. Go on with what it was, or begin anew with another "
+        "checkpointLocation"
+    )
+
+
+class Sifted:
+    """The rows of a micro-batch: those that fit, and those that cannot be placed any more."""
+
+    def __init__(self, plan: Plan, rows: Any, watermark: int, counts: Counts) -> None:
+        self._plan, self._counts = plan, counts
+        self._unfit = self.fit = plan.waiting_schema.empty_table()
+        if rows is None or rows.num_rows == 0:
+            return
+        array = buffers.single(rows.column(plan.time))
+        times, valid = times_of(array), buffers.valid_of(array)
+        there = np.ones(len(times), np.bool_) if valid is None else valid
+        far = _truths(rows, FAR) & there
+        late = (times < watermark) & there & ~far
+        counts.rows, counts.without_time = rows.num_rows, int((~there).sum())
+        counts.late, counts.far = int(late.sum()), int(far.sum())
+        fits = there & ~late & ~far
+        schema = plan.waiting_schema  # in which everything may be null
+        rows = pa.table([rows.column(name) for name in schema.names], schema=schema)
+        if fits.all():
+            self.fit = rows.combine_chunks()
+            return
+        self.fit, self._unfit = rows.filter(pa.array(fits)), rows.filter(pa.array(~fits))
+        if plan.streaming.late == "raise":
+            raise DataError(self._complaint(watermark))
+
+    def _complaint(self, watermark: int) -> str:
+        row = self._unfit.select(self._plan.read).slice(0, 1).to_pylist()[0]
+        counts = self._counts
+        return (
+            f"{counts.late} rows are behind the watermark ({np.datetime64(watermark, 'us')}), {counts.far} too far "
+            f"ahead and {counts.without_time} without a time; the first is {row}. With late='drop' or 'aside' the "
+            "stream goes on; more lateness waits longer for such rows"
+        )
+
+    def aside(self) -> list[Any]:
+        """Rows that cannot be placed, without answers, if they are wanted."""
+        if self._plan.streaming.late != "aside" or self._unfit.num_rows == 0:
+            return []
+        n, schema = self._unfit.num_rows, self._plan.out_schema
+        columns = [self._unfit.column(name) if name in self._plan.schema.names else pa.nulls(n, schema.field(name).type)
+                   for name in schema.names]  # fmt: skip
+        columns[schema.get_field_index(IS_LATE)] = pa.array(np.ones(n, np.bool_))
+        return [pa.table(columns, schema=schema)]
+
+
+def _truths(rows: Any, name: str) -> Any:
+    if name not in rows.schema.names:
+        return np.zeros(rows.num_rows, np.bool_)
+    return buffers.booleans(buffers.single(rows.column(name)))

@@ -1,0 +1,82 @@
+"""Times as microseconds, instants of a grid, and the watermark at which a row is due.
+
+The watermark says: no row before it will come any more. A row at t is therefore due as soon as the watermark is
+after t; on a grid it waits for the first instant that it is inside or before, g, and all rows of that window with it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.errors import UnsupportedError
+from sash.frames import buffers
+from sash.frames.measuring import Bound, bind, scale_of
+from sash.streams.plans import Plan
+from sash.windows.bounds import Every
+
+DAY = 86_400_000_000
+NEVER = np.iinfo(np.int64).min  # a watermark before all times
+
+
+def times_of(array: Any) -> Any:
+    """The times of a column in microseconds since 1970, whatever stands where there is none."""
+    array = buffers.single(array)
+    if pa.types.is_date32(array.type):
+        return buffers.fixed_values(array, np.int32).astype(np.int64) * DAY
+    return buffers.fixed_values(array, np.int64)
+
+
+def require_time(name: str, arrow_type: Any) -> None:
+    """Refuse an order that is no time: a watermark is one."""
+    if pa.types.is_date32(arrow_type) or (pa.types.is_timestamp(arrow_type) and arrow_type.unit == "us"):
+        return
+    raise UnsupportedError(
+        f"a stream is ordered by time, and Spark's watermark is a time, but {name!r} is {arrow_type}. Cast it first, "
+        f"as in df.withColumn({name!r}, timestamp_seconds({name!r}))"
+    )
+
+
+@dataclass(frozen=True)
+class Instants:
+    """The instants of a grid, in microseconds."""
+
+    step: int
+    origin: int
+    is_closed: bool  # whether a row at an instant is inside the window that ends there
+
+    def of(self, times: Any) -> Any:
+        """For each row the first instant that it is inside or before."""
+        past = (times - self.origin) % self.step
+        return times + np.where(past == 0, 0 if self.is_closed else self.step, self.step - past)
+
+
+def instants_of(plan: Plan) -> Instants | None:
+    """The grid of a plan, if it has one in time."""
+    if not plan.is_grid:
+        return None
+    order = scale_of(plan.time, plan.schema.field(plan.time).type)
+    found = {_bound_instants(bind(extent, plan.window.grid, order, None, None)) for extent in plan.extents}
+    if len(found) > 1:
+        raise UnsupportedError("these specs answer at different instants of their grid; call them one after the other")
+    step, origin, is_closed, factor = found.pop()
+    scale = DAY if pa.types.is_date32(order.arrow_type) else 1
+    if step * scale % factor or origin * scale % factor:
+        raise UnsupportedError(f"the grid {plan.window.grid!r} is finer than Spark's times, which are in microseconds")
+    return Instants(step * scale // factor, origin * scale // factor, is_closed)
+
+
+def _bound_instants(bound: Bound) -> tuple[int, int, bool, int]:
+    every = bound.bounds.every
+    assert isinstance(every, Every)
+    return int(every.step), int(every.origin), bound.bounds.closed in ("both", "right"), bound.order_factor
+
+
+def due_at(times: Any, instants: Instants | None) -> Any:
+    """The smallest watermark at which each row can be answered."""
+    if instants is None:
+        return times + 1
+    return instants.of(times) + (1 if instants.is_closed else 0)
