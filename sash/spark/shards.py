@@ -19,6 +19,7 @@ PACKED = "packed"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 200_000  # at most, before they are sent on
 ROWS_OUT = 100_000  # in one row of the answer
+KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 
 
 def packing(n_shards: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -75,7 +76,7 @@ class SparkBlocks:
 
     def __init__(self, handle: Any) -> None:
         self._head = handle.getValueState(HEAD, "data binary")
-        self._maps = {kind: handle.getMapState(kind, "number long", "data binary") for kind in ("page", "piece")}
+        self._maps = {kind: handle.getMapState(kind, "number long", "data binary") for kind in KINDS}
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         found = self._head.get() if kind == HEAD else self._maps[kind].getValue((number,))

@@ -18,10 +18,10 @@ from sash.errors import DataError
 from sash.frames import buffers
 from sash.frames.keys import joint_codes
 from sash.streams.contract import REVISION, Counts
+from sash.streams.held import Held, in_form
 from sash.streams.plans import Plan
 
 if TYPE_CHECKING:
-    from sash.streams.held import Held
     from sash.streams.situation import Situation
 
 ADDS = ("insert", "update_postimage", "update_after", "i", "c", "+i", "+u")
@@ -84,16 +84,17 @@ def _taken_back(plan: Plan, stored: Any, rows: Any, removes: Any) -> tuple[Any, 
 def changed(now: Situation, before: Held, after: Held, change: Change) -> tuple[Any, Held]:
     """New rows, rows with other answers than before, and rows that were taken back; and the rows to keep."""
     moved = _moved(now, before, after, change)
-    rows = _with_revisions(after.rows, after.rows.column(REVISION).to_numpy() + moved)
+    rows = with_revisions(after.rows, after.rows.column(REVISION).to_numpy() + moved)
     now.counts.revisions += int(moved.sum())
     shown = np.flatnonzero(moved | after.is_new)
-    tables = [after.out(rows.take(pa.array(shown)), after.answer_columns(shown))]
+    tables = [in_form(now.plan, rows.take(pa.array(shown)), after.answer_columns(shown))]
     if change.removed.num_rows:
-        tables.append(_withdrawn(now, after, change.removed))
+        tables.append(_withdrawn(now, change.removed))
     return pa.concat_tables(tables), replace(after, rows=rows)
 
 
-def _with_revisions(rows: Any, revisions: Any) -> Any:
+def with_revisions(rows: Any, revisions: Any) -> Any:
+    """Rows with other revision numbers."""
     place = rows.schema.get_field_index(REVISION)
     return rows.set_column(place, rows.schema.field(place), pa.array(revisions, pa.int32()))
 
@@ -118,12 +119,12 @@ def _moved(now: Situation, before: Held, after: Held, change: Change) -> Any:
     differs = np.zeros(len(open_rows), np.bool_)
     old, answered = before.answer_columns(earlier), after.answer_columns(open_rows)
     for name, answers in old.items():
-        differs |= _differ(answers, answered[name])
+        differs |= differ(answers, answered[name])
     moved[open_rows[differs]] = True
     return moved
 
 
-def _differ(old: Any, new: Any) -> Any:
+def differ(old: Any, new: Any) -> Any:
     """Where two columns are not the same, bit for bit."""
     if pa.types.is_primitive(old.type) and not pa.types.is_boolean(old.type):
         width = np.dtype(f"u{old.type.bit_width // 8}")
@@ -135,11 +136,11 @@ def _differ(old: Any, new: Any) -> Any:
     return np.array([repr(a) != repr(b) for a, b in zip(old.to_pylist(), new.to_pylist(), strict=True)], np.bool_)
 
 
-def _withdrawn(now: Situation, after: Held, removed: Any) -> Any:
+def _withdrawn(now: Situation, removed: Any) -> Any:
     """Rows that were taken back: once more, as deletions, without answers."""
     n, name = removed.num_rows, now.plan.streaming.changes
-    removed = _with_revisions(removed, removed.column(REVISION).to_numpy() + 1)
+    removed = with_revisions(removed, removed.column(REVISION).to_numpy() + 1)
     field = removed.schema.field(name)
     removed = removed.set_column(removed.schema.get_field_index(name), field, pa.array(["delete"] * n, field.type))
     now.counts.revisions += n
-    return after.out(removed, {name: pa.nulls(n, each) for name, each in now.plan.types.items()})
+    return in_form(now.plan, removed, {name: pa.nulls(n, each) for name, each in now.plan.types.items()})

@@ -20,10 +20,11 @@ import pyarrow as pa
 from sash.streams.changes import changed, take_changes
 from sash.streams.contract import REVISION
 from sash.streams.held import Held
+from sash.streams.revising import answered_large, revised_large
 from sash.streams.situation import Situation
 
 
-def final(now: Situation, rows: Any) -> Any:
+def final(now: Situation, rows: Any) -> list[Any]:
     """Answer rows that were waiting and are due; let those that have come wait."""
     due = now.waiting.release(now.watermark, now.due_of)
     if rows.num_rows:
@@ -31,29 +32,31 @@ def final(now: Situation, rows: Any) -> Any:
     return _answered(now, due)
 
 
-def eager(now: Situation, rows: Any) -> Any:
+def eager(now: Situation, rows: Any) -> list[Any]:
     """Answer rows over all that have come."""
     return _answered(now, rows)
 
 
-def _answered(now: Situation, rows: Any) -> Any:
+def _answered(now: Situation, rows: Any) -> list[Any]:
+    rows, large = now.large.take_out(rows)
     numbers, stored = now.stored(rows)
     held = Held.of(now, stored, rows.select(now.plan.kept_schema.names))
     out = held.on_grid() if now.plan.is_grid else held.with_answers(rows)
-    now.pages.save(numbers, held.in_reach())
-    return out
+    now.pages.save(numbers, now.large.promote(held))
+    return [out, *(answered_large(now, chunks, own) for chunks, own in large)]
 
 
-def revise(now: Situation, rows: Any) -> Any:
+def revise(now: Situation, rows: Any) -> list[Any]:
     """Answer rows over all that have come, and others again whose answers have changed."""
     zeros = pa.array(np.zeros(rows.num_rows, np.int32))
     rows = rows.append_column(pa.field(REVISION, pa.int32()), zeros)
+    rows, large = now.large.take_out(rows)
     numbers, stored = now.stored(rows)
     change = take_changes(now.plan, stored, rows, now.counts)
     before, after = Held.of(now, stored, rows.slice(0, 0)), Held.of(now, change.kept, change.added)
     out, after = changed(now, before, after, change)
-    now.pages.save(numbers, after.in_reach())
-    return out
+    now.pages.save(numbers, now.large.promote(after))
+    return [out, *(revised_large(now, chunks, own) for chunks, own in large)]
 
 
-EMISSIONS: dict[str, Callable[[Situation, Any], Any]] = {"final": final, "eager": eager, "revise": revise}
+EMISSIONS: dict[str, Callable[[Situation, Any], list[Any]]] = {"final": final, "eager": eager, "revise": revise}

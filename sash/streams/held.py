@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from sash.frames.answering import Reader, answer, arrange
 from sash.frames.arrow_tables import Source
 from sash.frames.casting import as_type
 from sash.streams.contract import IS_LATE, REVISION
-from sash.streams.plans import KEY
+from sash.streams.plans import KEY, Plan
 from sash.streams.reach import Settled, kept
 from sash.streams.timing import times_of
 
@@ -67,10 +66,7 @@ class Held:
         table = table.append_column(KEY, pa.array(self.keys))
         if not self.now.plan.is_grid:
             table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
-        begin = time.perf_counter_ns()
-        answered = answer(self.now.plan.numbered, Source(table))
-        self.now.counts.engine_us += (time.perf_counter_ns() - begin) // 1_000
-        return answered
+        return self.now.timed(lambda: answer(self.now.plan.numbered, Source(table)))
 
     def answer_columns(self, rows: Any = None) -> dict[str, Any]:
         """The answers by name, in the types announced; some of them, by their places in `answers`."""
@@ -83,17 +79,7 @@ class Held:
         places = self.answers.column(PLACE).to_numpy()
         answered = np.flatnonzero(self.is_new[places])
         given = new.take(pa.array(self.numbers[places[answered]] - self.n_stored))
-        return self.out(given, self.answer_columns(answered))
-
-    def out(self, given: Any, answers: dict[str, Any]) -> Any:
-        """Rows with answers, in the form that is given out."""
-        schema, n = self.now.plan.out_schema, given.num_rows
-        extra = {IS_LATE: pa.array(np.zeros(n, np.bool_))}
-        if REVISION in given.schema.names:
-            extra[REVISION] = given.column(REVISION)
-        own = {name: given.column(name) for name in self.now.plan.schema.names}
-        columns = own | answers | extra
-        return pa.table([columns[name] for name in schema.names], schema=schema)
+        return in_form(self.now.plan, given, self.answer_columns(answered))
 
     def on_grid(self) -> Any:
         """Keys, instants and answers, of instants after the last one that each key has answered."""
@@ -110,8 +96,21 @@ class Held:
         columns = dict(zip(plan.window.by, given.columns, strict=True)) | self.answer_columns(fresh)
         return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)
 
-    def in_reach(self) -> Any:
-        """The rows that a window to come may look at."""
+    @cached_property
+    def reach(self) -> Any:
+        """Which rows a window to come may look at."""
         settled = Settled(Reader(Source(self.rows)), self.times, self.begins, self.now.watermark)
-        mask = kept(self.now.plan, settled, self.now.instants)
+        return kept(self.now.plan, settled, self.now.instants)
+
+    def in_reach(self, mask: Any) -> Any:
+        """Some of the rows."""
         return self.rows if mask.all() else self.rows.filter(pa.array(mask))
+
+
+def in_form(plan: Plan, given: Any, answers: dict[str, Any]) -> Any:
+    """Rows with answers, in the form that is given out."""
+    extra = {IS_LATE: pa.array(np.zeros(given.num_rows, np.bool_))}
+    if REVISION in given.schema.names:
+        extra[REVISION] = given.column(REVISION)
+    columns = {name: given.column(name) for name in plan.schema.names} | answers | extra
+    return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)

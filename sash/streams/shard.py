@@ -11,7 +11,7 @@ are touched, and not the number of keys there are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,6 +22,7 @@ from sash.errors import DataError, FormatError
 from sash.frames import buffers
 from sash.streams.contract import FAR, IS_LATE, Blocks, Counting, Counts
 from sash.streams.emissions import EMISSIONS
+from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
 from sash.streams.plans import Plan
 from sash.streams.situation import Situation
@@ -41,20 +42,22 @@ class Head:
     n_bytes: int = 0
     pieces: tuple[tuple[int, ...], ...] = ()
     next_piece: int = 0
-    swept: int = 0  # the page that was looked at last for rows out of reach
+    large: tuple[tuple[int, int], ...] = ()  # numbers and hashes of large keys
+    next_large: int = 0
+    swept: int = 0  # how often a page, and a large key, was looked at for rows out of reach
 
     def dump(self) -> bytes:
         """As bytes."""
-        pieces = [list(piece) for piece in self.pieces]
-        return snapshot.seal(
-            [self.signature, self.watermark, self.n_pages, self.n_bytes, pieces, self.next_piece, self.swept]
-        )
+        return snapshot.seal([getattr(self, each.name) for each in fields(self)])
 
     @classmethod
     def load(cls, data: bytes) -> Head:
         """Read what `dump` wrote."""
-        signature, watermark, n_pages, n_bytes, pieces, next_piece, swept = snapshot.unseal(data, n_parts=7)
-        return cls(signature, watermark, n_pages, n_bytes, tuple(map(tuple, pieces)), next_piece, swept)
+        parts = dict(
+            zip((each.name for each in fields(cls)), snapshot.unseal(data, n_parts=len(fields(cls))), strict=True)
+        )
+        nested = {name: tuple(tuple(each) for each in parts[name]) for name in ("pieces", "large")}
+        return cls(**{**parts, **nested})
 
 
 class Outcome(NamedTuple):
@@ -72,15 +75,17 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     head = _head(plan, blocks)
     at = max(head.watermark, NEVER if watermark is None else watermark)
     sifted = Sifted(plan, rows, at, counts)
-    instants = instants_of(plan)
     pages = Pages(blocks, plan.kept_schema, head.n_pages, head.n_bytes)
     waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
-    situation = Situation(plan, at, instants, pages, waiting, counts, head.swept)
-    tables = [EMISSIONS[plan.streaming.emit](situation, sifted.fit), *sifted.aside()]
+    large = LargeKeys(plan, blocks, dict(head.large), head.next_large)
+    now = Situation(plan, at, instants_of(plan), pages, waiting, large, counts, head.swept)
+    tables = [*EMISSIONS[plan.streaming.emit](now, sifted.fit), *sifted.aside()]
+    large.sweep(now.swept, at)
     counts.answers, counts.waiting, counts.pages = sum(each.num_rows for each in tables), waiting.n_rows, pages.n_pages
     after = replace(
         head, watermark=at, n_pages=pages.n_pages, n_bytes=pages.n_bytes, next_piece=waiting.next_number,
-        pieces=tuple(map(tuple, waiting.pieces)), swept=situation.swept,
+        pieces=tuple(map(tuple, waiting.pieces)), large=tuple(large.hashes.items()), next_large=large.next_number,
+        swept=now.swept,
     )  # fmt: skip
     if after != head:
         blocks.put(HEAD, 0, after.dump())

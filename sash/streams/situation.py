@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
 from sash.streams.contract import HASH, Counts
+from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
 from sash.streams.plans import Plan
 from sash.streams.timing import Instants, due_at, times_of
 from sash.streams.waiting import Waiting
+
+Answers = TypeVar("Answers")
 
 
 @dataclass
@@ -23,6 +28,7 @@ class Situation:
     instants: Instants | None
     pages: Pages
     waiting: Waiting
+    large: LargeKeys
     counts: Counts
     swept: int
 
@@ -30,11 +36,19 @@ class Situation:
         """The watermark at which each row is due."""
         return due_at(times_of(rows.column(self.plan.time)), self.instants)
 
+    def timed(self, work: Callable[[], Answers]) -> Answers:
+        """Do some work of the engine, and note how long it took."""
+        begin = time.perf_counter_ns()
+        found = work()
+        self.counts.engine_us += (time.perf_counter_ns() - begin) // 1_000
+        return found
+
     def stored(self, rows: Any) -> tuple[Any, Any]:
         """The pages of the keys of some rows, and all rows in them.
 
         One page more is looked at each time, in turn: so keys that have fallen silent are forgotten too.
         """
-        self.swept = (self.swept + 1) % self.pages.n_pages
-        numbers = np.unique(np.append(self.pages.of(rows.column(HASH).to_numpy()), self.swept))
+        self.swept += 1
+        swept = self.swept % self.pages.n_pages
+        numbers = np.unique(np.append(self.pages.of(rows.column(HASH).to_numpy()), swept))
         return numbers, self.pages.load(numbers.tolist())

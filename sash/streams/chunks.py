@@ -1,0 +1,272 @@
+"""Chunks: the rows of a key that has very many, in blocks of their own, with a partial for each.
+
+    chunk 0   chunk 1   chunk 2  ...  chunk n-2   chunk n-1          one key, in order
+    |- front: rows -|   |- middle: partials -|   |- back: rows -|
+
+Of a window that begins in a front chunk and ends in a back one, only these are read; of those in between their partials
+are enough. Fronts are where the windows of the rows at hand begin; backs are where those rows are, nearly always the last
+chunk, or, for a late row, the one it lands in. So a row costs a constant number of chunks, however long the window is.
+The list of all chunks with their partials is the spine, a block too.
+
+    C1  chunks are in order, and no time is in two of them
+    C2  a chunk that has not been changed since it was written has the partials of its rows, but for the last
+    C3  rows before the first chunk are out of reach, or in `base`: partials for windows of everything
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from sash.engine import snapshot
+from sash.frames.answering import Reader, arrange
+from sash.frames.arrow_tables import Source
+from sash.streams.bridges import Bridge
+from sash.streams.contract import Blocks
+from sash.streams.plans import Plan, microseconds
+from sash.streams.timing import times_of
+
+if TYPE_CHECKING:
+    from sash.frames.extents import Extent
+
+CHUNK, SPINE = "chunk", "spine"
+NEW = "__sash_new"  # the number of a row among those that have just come; -1 for others
+ROWS = 2_048  # of a chunk, unless more have the same time
+MOST = 1 << 32  # chunks of a key, over its life
+Partial = Any  # plain data
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some rows that follow one another."""
+
+    number: int
+    n: int
+    first: int  # time
+    last: int
+    partials: tuple[Partial, ...] | None = None  # for each spec
+    rows: Any = field(default=None, compare=False)  # if they were read, or are new
+
+
+class Cut:
+    """Which chunks a spec needs as rows, and which as partials: chunks before `front` not at all."""
+
+    def __init__(self, front: int, middle: int, back: int) -> None:
+        self.front, self.back = front, back
+        self.middle = min(max(middle, front), back)
+
+
+class Chunks:
+    """The chunks of one key."""
+
+    def __init__(self, plan: Plan, blocks: Blocks, number: int, bridges: Sequence[Bridge]) -> None:
+        self._plan, self._blocks, self.number, self._bridges = plan, blocks, number, bridges
+        self.key: Any = None  # the columns of `by`, in one row
+        self.chunks: list[Chunk] = []
+        self._base: list[Any] = [None] * len(bridges)  # for each spec of everything: rows, first time, partial
+        self._next = 0
+        self._written: set[int] = set()
+        self._loaded: Any = None
+
+    # --- bytes --------------------------------------------------------------------------------------
+
+    def load(self) -> None:
+        """Read the spine."""
+        data = self._blocks.get(SPINE, self.number)
+        assert data is not None, "a spine is written before it is listed"
+        key, self._next, base, chunks = snapshot.unseal(data, n_parts=4)
+        self.key = _table_of(key)
+        self._base = [None if each is None else tuple(each) for each in base]
+        self.chunks = [Chunk(*each[:4], None if each[4] is None else tuple(each[4])) for each in chunks]
+        self._written = {each.number for each in self.chunks}
+        self._loaded = (list(self.chunks), list(self._base))
+
+    def save(self) -> None:
+        """Write what has changed."""
+        if self._loaded == (self.chunks, self._base):
+            return
+        for place, each in enumerate(self.chunks):
+            if each.partials is None and place < len(self.chunks) - 1:  # C2
+                rows = self._rows(each)
+                each = replace(each, partials=tuple(bridge.fold(rows) for bridge in self._bridges))
+                self.chunks[place] = each
+            if each.number not in self._written:
+                batch = each.rows.select(self._plan.kept_schema.names).combine_chunks().to_batches()[0]
+                self._blocks.put(CHUNK, self._block(each.number), batch.serialize().to_pybytes())
+        there = {each.number for each in self.chunks}
+        for number in self._written - there:
+            self._blocks.delete(CHUNK, self._block(number))
+        if not self.chunks and not any(self._base):
+            self._blocks.delete(SPINE, self.number)
+            return
+        chunks = [[each.number, each.n, each.first, each.last, each.partials] for each in self.chunks]
+        self._blocks.put(SPINE, self.number, snapshot.seal([_bytes_of(self.key), self._next, self._base, chunks]))
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is left of the key."""
+        return not self.chunks and not any(self._base)
+
+    def _block(self, number: int) -> int:
+        return self.number * MOST + number
+
+    def _rows(self, chunk: Chunk) -> Any:
+        if chunk.rows is not None:
+            return chunk.rows
+        data = self._blocks.get(CHUNK, self._block(chunk.number))
+        assert data is not None, "a chunk is written before it is listed"
+        rows = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), self._plan.kept_schema)])
+        return rows.append_column(NEW, pa.array(np.full(rows.num_rows, -1)))
+
+    def _read(self, first: int, stop: int) -> Any:
+        """The rows of some chunks, kept at hand."""
+        for place in range(first, stop):
+            self.chunks[place] = replace(self.chunks[place], rows=self._rows(self.chunks[place]))
+        return pa.concat_tables([each.rows for each in self.chunks[first:stop]]).combine_chunks()
+
+    # --- rows in ------------------------------------------------------------------------------------
+
+    def insert(self, new: Any) -> None:
+        """Put rows where they belong; they come in order, and after rows they cannot be told from."""
+        firsts = np.array([each.first for each in self.chunks[1:]], np.int64)
+        places = np.searchsorted(firsts, times_of(new.column(self._plan.time)), "right")
+        for place in np.unique(places).tolist()[::-1]:
+            here = np.flatnonzero(places == place)
+            rows = new.slice(int(here[0]), len(here))
+            before = [self._read(place, place + 1)] if self.chunks else []
+            self.replace(place, place + 1, pa.concat_tables([*before, rows]))
+
+    def replace(self, first: int, stop: int, rows: Any) -> None:
+        """Put other rows in the place of some chunks, cut anew."""
+        rows = in_order(self._plan, rows)
+        times = times_of(rows.column(self._plan.time))
+        cuts, begin = [], 0
+        while begin < len(times):
+            end = begin + ROWS if len(times) - begin >= 2 * ROWS else len(times)
+            end = int(np.searchsorted(times, times[end - 1], "right"))  # C1
+            cuts.append((begin, end))
+            begin = end
+        made = [
+            Chunk(self._next + k, end - begin, int(times[begin]), int(times[end - 1]), None,
+                  rows.slice(begin, end - begin).combine_chunks())
+            for k, (begin, end) in enumerate(cuts)
+        ]  # fmt: skip
+        self._next += len(made)
+        self.chunks[first:stop] = made
+
+    # --- answers out --------------------------------------------------------------------------------
+
+    def answers(self, since: int) -> tuple[Any, dict[str, Any]]:
+        """All rows from a time on, with their answers by name; if there are none, no answers."""
+        first = self._first_at(since)
+        if first == len(self.chunks):
+            return self._plan.kept_schema.empty_table(), {}
+        rows = self._read(first, len(self.chunks))
+        n_before = int(np.searchsorted(times_of(rows.column(self._plan.time)), since, "left"))
+        n = rows.num_rows - n_before
+        found: dict[str, Any] = {}
+        for k, bridge in enumerate(self._bridges):
+            answers = self._answers_of(k, bridge, since)
+            found |= {name: each.slice(len(each) - n) for name, each in answers.items()}
+        return rows.slice(n_before), found
+
+    def _answers_of(self, k: int, bridge: Bridge, since: int) -> dict[str, Any]:
+        extent = bridge.spec.window.extent
+        assert extent is not None
+        cut, base = self.cut(extent, since), self._base[k]
+        if cut.middle == cut.back and base is None:
+            return bridge.answers(self._read(cut.front, len(self.chunks)))
+        middle = [] if base is None else [base]
+        for each in self.chunks[cut.middle : cut.back]:
+            assert each.partials is not None or each.rows is not None, "C2"
+            partial = each.partials[k] if each.partials is not None else bridge.fold(self._rows(each))
+            middle.append((each.n, each.first, partial))
+        front = self._read(cut.front, cut.middle) if cut.front < cut.middle else None
+        return bridge.bridged(front, middle, self._read(cut.back, len(self.chunks)))
+
+    def _first_at(self, since: int) -> int:
+        """The first chunk with rows at or after a time."""
+        return int(np.searchsorted([each.last for each in self.chunks], since, "left"))
+
+    def cut(self, extent: Extent, since: int) -> Cut:
+        """Which chunks are needed for the windows of all rows from a time on."""
+        back = self._first_at(since - microseconds(extent.lag))
+        if extent.kind == "everything":
+            return Cut(0, 0, back)
+        ends = np.cumsum([each.n for each in self.chunks])
+        fronts, middles = [], []
+        if extent.length is not None:
+            far = microseconds(extent.length) + microseconds(extent.lag)
+            fronts.append(self._first_at(since - far))
+            firsts = [each.first for each in self.chunks]
+            middles.append(int(np.searchsorted(firsts, self.chunks[-1].last - far, "right")))
+        if extent.rows is not None:
+            n_before = int(ends[back - 1]) if back else 0
+            fronts.append(int(np.searchsorted(ends, n_before - extent.rows + 1, "right")))
+            middles.append(int(np.searchsorted(ends, int(ends[-1]) - extent.rows, "right")) + 1)
+        return Cut(min(max(fronts), back), max(middles), back)
+
+    def put_back(self, since: int, rows: Any) -> None:
+        """Put rows with other revision numbers in the place of all from a time on."""
+        first = self._first_at(since)
+        before = self._read(first, len(self.chunks))
+        n_before = before.num_rows - rows.num_rows
+        self.replace(first, len(self.chunks), pa.concat_tables([before.slice(0, n_before), rows]))
+
+    # --- rows away ----------------------------------------------------------------------------------
+
+    def forget(self, watermark: int, idle: int | None) -> None:
+        """Let go of chunks that no window to come begins in."""
+        if self.chunks and idle is not None and self.chunks[-1].last < watermark - idle:
+            self.chunks, self._base = [], [None] * len(self._bridges)
+        n_gone = min((self._n_out_of_reach(each, watermark) for each in self._plan.extents), default=0)
+        for each in self.chunks[:n_gone]:
+            self._base = [self._with_chunk(k, each) for k in range(len(self._bridges))]
+        self.chunks = self.chunks[n_gone:]
+
+    def _n_out_of_reach(self, extent: Extent, watermark: int) -> int:
+        """How many chunks, from the first on; those of windows of everything only have to be settled."""
+        far = 0
+        if extent.length is not None:
+            far = microseconds(extent.length) + microseconds(extent.lag)
+        n = self._first_at(watermark - far)
+        if extent.rows is None:
+            return n
+        settled = self.chunks[: self._first_at(watermark)]
+        ends = np.cumsum([each.n for each in settled])
+        by_rows = int(np.searchsorted(ends, int(ends[-1]) - extent.rows + 1, "right")) if settled else 0
+        return max(n, by_rows) if extent.length is not None else by_rows
+
+    def _with_chunk(self, k: int, chunk: Chunk) -> Any:
+        """The base of a spec with one more chunk."""
+        bridge, base = self._bridges[k], self._base[k]
+        extent = bridge.spec.window.extent
+        if extent is None or extent.kind != "everything":
+            return None
+        partial = chunk.partials[k] if chunk.partials is not None else bridge.fold(self._rows(chunk))
+        if base is None:
+            return (chunk.n, chunk.first, partial)
+        none = self._plan.kept_schema.empty_table()
+        return (base[0] + chunk.n, base[1], bridge.joined(base[0], base[2], none, partial))
+
+
+def in_order(plan: Plan, rows: Any) -> Any:
+    """The rows of one key, sorted."""
+    numbers = arrange(replace(plan.window, by=(), grid=None), Reader(Source(rows))).numbers
+    return (rows if numbers is None else rows.take(pa.array(numbers))).combine_chunks()
+
+
+def _bytes_of(table: Any) -> bytes:
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _table_of(data: bytes) -> Any:
+    return pa.ipc.open_stream(data).read_all()
