@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,12 +41,12 @@ class Bridge:
         answered = answer((self._numbered,), Source(table))
         return {name: self._typed(name, answered.column(name).combine_chunks()) for name, _ in self.spec.aggregates}
 
-    def bridged(self, front: Any, middle: Sequence[tuple[int, int, Any]], back: Any) -> dict[str, Any]:
-        """For back rows; of those in the middle there are numbers of rows, first times and partials."""
+    def bridged(self, front: Any, middle: tuple[int, int, Sequence[Any]], back: Any) -> dict[str, Any]:
+        """For back rows; of those in the middle there are their number, the first time, and partials."""
         given, bound, coded = self._read(back)
         n_front = 0 if front is None else front.num_rows
-        order = self._in_units(middle[0][1], bound) if middle else 0
-        between = Middle(sum(n for n, _, _ in middle), order, [partial for _, _, partial in middle])
+        n_rows, first, partials = middle
+        between = Middle(n_rows, self._in_units(first, bound), partials)
         run = Bridged(bound.bounds, {name: each.aggregate for name, each in coded.items()}, n_front, between)
         if n_front:
             run.push(self._read(front, begins=True)[0])
@@ -65,13 +66,18 @@ class Bridge:
         folds.take(given, [(0, rows.num_rows)])
         return folds.dump(0)
 
-    def joined(self, n_rows: int, older: Any, rows: Any, newer: Any) -> Any:
-        """Two partials as one; `rows`, be it none, has the columns they are of."""
-        given, bound, coded = self._read(rows)
-        folds = Folds(bound.bounds, {name: each.aggregate for name, each in coded.items()}, 1)
-        folds.join(given, 0, older, n_rows)
-        folds.join(given, 0, newer, n_rows)
+    def joined(self, older: Any, newer: Any) -> Any:
+        """Two partials as one."""
+        given, bound, aggregates = self._without_rows
+        folds = Folds(bound.bounds, aggregates, 1)
+        folds.join(given, 0, older, 1)
+        folds.join(given, 0, newer, 1)
         return folds.dump(0)
+
+    @cached_property
+    def _without_rows(self) -> tuple[Batch, Bound, dict[str, Any]]:
+        given, bound, coded = self._read(self._plan.kept_schema.empty_table())
+        return given, bound, {name: each.aggregate for name, each in coded.items()}
 
     def _read(self, rows: Any, *, begins: bool = False) -> tuple[Batch, Bound, dict[str, Coded]]:
         reader, n = Reader(Source(rows)), rows.num_rows

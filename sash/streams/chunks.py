@@ -3,10 +3,10 @@
     chunk 0   chunk 1   chunk 2  ...  chunk n-2   chunk n-1          one key, in order
     |- front: rows -|   |- middle: partials -|   |- back: rows -|
 
-Of a window that begins in a front chunk and ends in a back one, only these are read; of those in between their partials
-are enough. Fronts are where the windows of the rows at hand begin; backs are where those rows are, nearly always the last
-chunk, or, for a late row, the one it lands in. So a row costs a constant number of chunks, however long the window is.
-The list of all chunks with their partials is the spine, a block too.
+Of a window that begins in a front chunk and ends in a back one, only these are read; of those in between their
+partials are enough. Fronts are where the windows of the rows at hand begin; backs are where those rows are, nearly
+always the last chunk, or, for a late row, the one it lands in. So a row costs a constant number of chunks, however
+long the window is. The list of all chunks with their partials is the spine, a block too.
 
     C1  chunks are in order, and no time is in two of them
     C2  a chunk that has not been changed since it was written has the partials of its rows, but for the last
@@ -22,11 +22,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sash.algebra import codec
 from sash.engine import snapshot
 from sash.frames.answering import Reader, arrange
 from sash.frames.arrow_tables import Source
 from sash.streams.bridges import Bridge
 from sash.streams.contract import Blocks
+from sash.streams.middles import Middles
 from sash.streams.plans import Plan, microseconds
 from sash.streams.timing import times_of
 
@@ -37,7 +39,6 @@ CHUNK, SPINE = "chunk", "spine"
 NEW = "__sash_new"  # the number of a row among those that have just come; -1 for others
 ROWS = 2_048  # of a chunk, unless more have the same time
 MOST = 1 << 32  # chunks of a key, over its life
-Partial = Any  # plain data
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ class Chunk:
     n: int
     first: int  # time
     last: int
-    partials: tuple[Partial, ...] | None = None  # for each spec
+    partials: tuple[bytes, ...] | None = None  # for each spec
     rows: Any = field(default=None, compare=False)  # if they were read, or are new
 
 
@@ -68,6 +69,7 @@ class Chunks:
         self.key: Any = None  # the columns of `by`, in one row
         self.chunks: list[Chunk] = []
         self._base: list[Any] = [None] * len(bridges)  # for each spec of everything: rows, first time, partial
+        self._middles = [Middles() for _ in bridges]
         self._next = 0
         self._written: set[int] = set()
         self._loaded: Any = None
@@ -78,10 +80,14 @@ class Chunks:
         """Read the spine."""
         data = self._blocks.get(SPINE, self.number)
         assert data is not None, "a spine is written before it is listed"
-        key, self._next, base, chunks = snapshot.unseal(data, n_parts=4)
+        key, self._next, base, chunks, middles = snapshot.unseal(data, n_parts=5)
+        self._middles = [Middles(each) for each in middles]
         self.key = _table_of(key)
         self._base = [None if each is None else tuple(each) for each in base]
-        self.chunks = [Chunk(*each[:4], None if each[4] is None else tuple(each[4])) for each in chunks]
+        self.chunks = [
+            Chunk(number, n, first, last, None if partials is None else tuple(partials))
+            for number, n, first, last, partials in chunks
+        ]
         self._written = {each.number for each in self.chunks}
         self._loaded = (list(self.chunks), list(self._base))
 
@@ -91,9 +97,7 @@ class Chunks:
             return
         for place, each in enumerate(self.chunks):
             if each.partials is None and place < len(self.chunks) - 1:  # C2
-                rows = self._rows(each)
-                each = replace(each, partials=tuple(bridge.fold(rows) for bridge in self._bridges))
-                self.chunks[place] = each
+                each = self.chunks[place] = self._with_partials(each)
             if each.number not in self._written:
                 batch = each.rows.select(self._plan.kept_schema.names).combine_chunks().to_batches()[0]
                 self._blocks.put(CHUNK, self._block(each.number), batch.serialize().to_pybytes())
@@ -104,7 +108,17 @@ class Chunks:
             self._blocks.delete(SPINE, self.number)
             return
         chunks = [[each.number, each.n, each.first, each.last, each.partials] for each in self.chunks]
-        self._blocks.put(SPINE, self.number, snapshot.seal([_bytes_of(self.key), self._next, self._base, chunks]))
+        middles = [each.dump() for each in self._middles]
+        self._blocks.put(SPINE, self.number, snapshot.seal([_bytes_of(self.key), self._next, self._base, chunks, middles]))
+
+    def _with_partials(self, chunk: Chunk) -> Chunk:
+        rows = self._rows(chunk)
+        return replace(chunk, partials=tuple(codec.encode(bridge.fold(rows)) for bridge in self._bridges), rows=rows)
+
+    def _partial(self, chunk: Chunk, k: int) -> Any:
+        partials = chunk.partials or self._with_partials(chunk).partials
+        assert partials is not None
+        return codec.decode(partials[k])
 
     @property
     def is_empty(self) -> bool:
@@ -156,6 +170,8 @@ class Chunks:
             for k, (begin, end) in enumerate(cuts)
         ]  # fmt: skip
         self._next += len(made)
+        for each in self._middles:
+            each.change(chunk.number for chunk in self.chunks[first:stop])
         self.chunks[first:stop] = made
 
     # --- answers out --------------------------------------------------------------------------------
@@ -180,13 +196,13 @@ class Chunks:
         cut, base = self.cut(extent, since), self._base[k]
         if cut.middle == cut.back and base is None:
             return bridge.answers(self._read(cut.front, len(self.chunks)))
-        middle = [] if base is None else [base]
-        for each in self.chunks[cut.middle : cut.back]:
-            assert each.partials is not None or each.rows is not None, "C2"
-            partial = each.partials[k] if each.partials is not None else bridge.fold(self._rows(each))
-            middle.append((each.n, each.first, partial))
+        middle = self.chunks[cut.middle : cut.back]
+        partials = self._middles[k].of(bridge, middle, lambda each: self._partial(each, k)) if middle else []
+        n, first = sum(each.n for each in middle), middle[0].first if middle else 0
+        if base is not None:
+            n, first, partials = n + base[0], base[1], [codec.decode(base[2]), *partials]
         front = self._read(cut.front, cut.middle) if cut.front < cut.middle else None
-        return bridge.bridged(front, middle, self._read(cut.back, len(self.chunks)))
+        return bridge.bridged(front, (n, first, partials), self._read(cut.back, len(self.chunks)))
 
     def _first_at(self, since: int) -> int:
         """The first chunk with rows at or after a time."""
@@ -226,6 +242,8 @@ class Chunks:
         n_gone = min((self._n_out_of_reach(each, watermark) for each in self._plan.extents), default=0)
         for each in self.chunks[:n_gone]:
             self._base = [self._with_chunk(k, each) for k in range(len(self._bridges))]
+            for middles in self._middles:
+                middles.forget(each.number)
         self.chunks = self.chunks[n_gone:]
 
     def _n_out_of_reach(self, extent: Extent, watermark: int) -> int:
@@ -247,11 +265,10 @@ class Chunks:
         extent = bridge.spec.window.extent
         if extent is None or extent.kind != "everything":
             return None
-        partial = chunk.partials[k] if chunk.partials is not None else bridge.fold(self._rows(chunk))
+        partial = self._partial(chunk, k)
         if base is None:
-            return (chunk.n, chunk.first, partial)
-        none = self._plan.kept_schema.empty_table()
-        return (base[0] + chunk.n, base[1], bridge.joined(base[0], base[2], none, partial))
+            return (chunk.n, chunk.first, codec.encode(partial))
+        return (base[0] + chunk.n, base[1], codec.encode(bridge.joined(codec.decode(base[2]), partial)))
 
 
 def in_order(plan: Plan, rows: Any) -> Any:
