@@ -36,6 +36,13 @@ def answer_table(specs: tuple[Spec, ...], table: Any) -> Any:
     return load("sash.frames.answering").answer(specs, source_of(table))
 
 
+def answer_seeded(specs: tuple[Spec, ...], table: Any, history: Any) -> Any:
+    """Answer specs over a stream whose windows begin with rows of history."""
+    if not is_spark(table):
+        raise DataError(f"seed(...) is for a Spark stream, but this is a {type(table).__name__}. Put both into one")
+    return spark().seeded(specs, table, history)
+
+
 def answer_columns(specs: tuple[Spec, ...], given: Mapping[str, Any] | None, arrays: Mapping[str, Any]) -> Any:
     """Answer specs over named arrays."""
     if given is not None and not isinstance(given, Mapping):

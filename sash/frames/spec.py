@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from sash.aggregators import ALGORITHMS
 from sash.errors import DeclarationError, UnknownNameError
-from sash.frames.dispatching import answer_columns, answer_table
+from sash.frames.dispatching import answer_columns, answer_seeded, answer_table
 from sash.frames.explaining import Explanation, explain
 from sash.frames.extents import Named, require_rows, show_aggregate
 from sash.frames.streaming import AS_BY_DEFAULT, Streaming, read_streaming
@@ -104,6 +104,14 @@ class Spec:
         """
         return replace(self, streaming=read_streaming(emit, lateness, late, dict(options)))
 
+    def seed(self, history: Any) -> Seeded:
+        """The same, for a stream that goes on where a batch table ends: its windows hold rows of that table.
+
+        Call what this gives on the stream. Rows of history are not answered; those of the stream that are more than
+        the lateness before the end of history are late. Only the first start of a query reads history.
+        """
+        return Seeded((self,), history)
+
     def presorted(self) -> Spec:
         """The same, for a Spark table that need not be shuffled or sorted: you vouch for its rows.
 
@@ -138,6 +146,18 @@ class Spec:
         return text + repr(self.placement)
 
 
+@dataclass(frozen=True)
+class Seeded:
+    """Specs for a stream that goes on where a batch table ends; call it on the stream."""
+
+    specs: tuple[Spec, ...]
+    history: Any
+
+    def __call__(self, stream: Any) -> Any:
+        """Answer for every row of a stream, over windows that hold rows of history too."""
+        return answer_seeded(self.specs, stream, self.history)
+
+
 @dataclass(frozen=True, repr=False)
 class Together:
     """Specs over the same keys in the same order: sorted once, answered side by side."""
@@ -159,6 +179,10 @@ class Together:
     def stream(self, **options: Any) -> Together:
         """The same, with how a stream should answer."""
         return Together(tuple(spec.stream(**options) for spec in self.specs))
+
+    def seed(self, history: Any) -> Seeded:
+        """The same, for a stream that goes on where a batch table ends."""
+        return Seeded(self.specs, history)
 
     def presorted(self) -> Together:
         """The same, for a Spark table that need not be shuffled or sorted."""

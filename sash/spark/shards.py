@@ -10,15 +10,17 @@ import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
+from sash.frames import buffers
 from sash.spark.shipping import unpack
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
-from sash.streams.shard import HEAD, Outcome, take
+from sash.streams.shard import HEAD, Outcome, seed, take
 
 PACKED = "packed"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 200_000  # at most, before they are sent on
 ROWS_OUT = 100_000  # in one row of the answer
+END = "__sash_end"  # when history ended
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 
 
@@ -106,6 +108,11 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
         tables = [pa.ipc.open_stream(row[1]).read_all() for row in rows]
         return self._answer(pa.concat_tables(tables), timerValues)
+
+    def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: D102, N802, N803
+        rows = pa.ipc.open_stream(initialState[1]).read_all()
+        end = int(buffers.fixed_values(buffers.single(rows.column(END).slice(0, 1)), np.int64)[0])
+        seed(self._plan, self._blocks, rows, end)
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
         return self._answer(None, timerValues)

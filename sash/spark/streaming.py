@@ -20,7 +20,7 @@ from pyspark.sql.types import BooleanType, IntegerType, StructField, StructType
 
 from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
 from sash.spark.schemas import answer_schema, arrow_schema
-from sash.spark.shards import MILLISECOND, PACKED, ShardProcessor, packing, unpacking
+from sash.spark.shards import END, MILLISECOND, PACKED, ShardProcessor, packing, unpacking
 from sash.spark.shipping import pack
 from sash.streams.contract import COUNTED, FAR, HASH, IS_LATE, REVISION
 from sash.streams.plans import Plan, microseconds
@@ -28,7 +28,7 @@ from sash.streams.reach import require_reach
 from sash.streams.timing import instants_of, require_time
 
 if TYPE_CHECKING:
-    from pyspark.sql import Column, DataFrame
+    from pyspark.sql import Column, DataFrame, GroupedData
 
     from sash.frames.spec import Spec
 
@@ -40,13 +40,14 @@ LONG_AGO = "0001-01-01"
 METRICS = "sash"  # under this name counts stand in observedMetrics of a query's progress
 
 
-def stream(specs: Sequence[Spec], table: DataFrame) -> DataFrame:
-    """Answer specs with the same keys and order over a stream."""
+def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = None) -> DataFrame:
+    """Answer specs with the same keys and order over a stream, which may begin with rows of history."""
     plan, schema = planned(tuple(specs), table)
     packed = with_hidden_columns(plan, table).mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary")
     answered = packed.groupBy("shard").transformWithState(
-        ShardProcessor(pack(plan.specs), plan), _answered_schema(), "Append", "EventTime"
-    )
+        ShardProcessor(pack(plan.specs), plan), _answered_schema(), "Append", "EventTime",
+        None if history is None else seeded(plan, table, history),
+    )  # fmt: skip
     sums = [fn.sum(name).alias(name) for name in COUNTED]
     return answered.observe(METRICS, *sums).mapInArrow(unpacking(plan.out_schema), schema)
 
@@ -109,12 +110,34 @@ def with_hidden_columns(plan: Plan, table: DataFrame) -> DataFrame:
     if future is not None:
         ahead = fn.expr(f"current_timestamp() + INTERVAL {microseconds(future)} MICROSECOND")
         far = fn.coalesce(time.cast("timestamp") > ahead, fn.lit(False))
-    hashed: Column = fn.xxhash64(*plan.window.by) if plan.window.by else fn.lit(0).cast("long")
     event = fn.when(~far, time.cast("timestamp"))
-    table = table.select("*", hashed.alias(HASH), far.alias(FAR),
+    table = table.select("*", _hash(plan).alias(HASH), far.alias(FAR),
                          fn.coalesce(event, fn.lit(LONG_AGO).cast("timestamp")).alias(EVENT))  # fmt: skip
     delay = -(-microseconds(lateness) // MILLISECOND)  # Spark's watermark is in milliseconds: rather one too many
     return table.withWatermark(EVENT, f"{delay} milliseconds").drop(EVENT)
+
+
+def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
+    """Rows of history, packed by shard, as the first state; those no window can reach are left out beforehand."""
+    if history.isStreaming:
+        raise UnsupportedError("seed(...) takes rows that are there, but this is a stream; read it in batch")
+    for name in table.columns:
+        if name not in history.columns:
+            raise DeclarationError(f"seed(...): history has no column {name!r}, but {', '.join(history.columns)}")
+    casts = [fn.col(field.name).cast(field.dataType).alias(field.name) for field in table.schema]
+    rows = history.select(*casts).where(fn.col(plan.time).isNotNull())
+    end = rows.agg(fn.max(fn.col(plan.time).cast("timestamp")).alias(END))
+    rows = rows.crossJoin(fn.broadcast(end))
+    if all(extent.kind == "range" for extent in plan.extents) and not plan.is_grid:
+        far = max(microseconds(extent.length) + microseconds(extent.lag) for extent in plan.extents)
+        far += microseconds(plan.streaming.lateness)
+        rows = rows.where(fn.col(plan.time) >= fn.col(END) - fn.expr(f"INTERVAL {far} MICROSECOND"))
+    hashed = rows.select("*", _hash(plan).alias(HASH))
+    return hashed.mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary").groupBy("shard")
+
+
+def _hash(plan: Plan) -> Column:
+    return fn.xxhash64(*plan.window.by) if plan.window.by else fn.lit(0).cast("long")
 
 
 def _answered_schema() -> str:

@@ -109,7 +109,9 @@ class Chunks:
             return
         chunks = [[each.number, each.n, each.first, each.last, each.partials] for each in self.chunks]
         middles = [each.dump() for each in self._middles]
-        self._blocks.put(SPINE, self.number, snapshot.seal([_bytes_of(self.key), self._next, self._base, chunks, middles]))
+        self._blocks.put(
+            SPINE, self.number, snapshot.seal([_bytes_of(self.key), self._next, self._base, chunks, middles])
+        )
 
     def _with_partials(self, chunk: Chunk) -> Chunk:
         rows = self._rows(chunk)

@@ -36,6 +36,7 @@ class Counts:
     unmatched: int = 0  # deletions of rows that are not there
     waiting: int = 0  # rows not answered yet, at the end
     pages: int = 0  # of window data, at the end
+    large: int = 0  # keys with chunks of their own, at the end
     blocks_read: int = 0
     blocks_written: int = 0
     bytes_read: int = 0

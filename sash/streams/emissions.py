@@ -20,7 +20,7 @@ import pyarrow as pa
 from sash.streams.changes import changed, take_changes
 from sash.streams.contract import REVISION
 from sash.streams.held import Held
-from sash.streams.revising import answered_large, revised_large
+from sash.streams.revising import answered_large, insert, revised_large
 from sash.streams.situation import Situation
 
 
@@ -57,6 +57,20 @@ def revise(now: Situation, rows: Any) -> list[Any]:
     out, after = changed(now, before, after, change)
     now.pages.save(numbers, now.large.promote(after))
     return [out, *(revised_large(now, chunks, own) for chunks, own in large)]
+
+
+def absorb(now: Situation, rows: Any) -> list[Any]:
+    """Take rows of history: into windows to come, and not answered."""
+    if now.plan.streaming.emit == "revise":
+        zeros = pa.array(np.zeros(rows.num_rows, np.int32))
+        rows = rows.append_column(pa.field(REVISION, pa.int32()), zeros)
+    rows, large = now.large.take_out(rows)
+    numbers, stored = now.stored(rows)
+    now.pages.save(numbers, now.large.promote(Held.of(now, stored, rows.select(now.plan.kept_schema.names))))
+    for chunks, own in large:
+        insert(now, chunks, own)
+        now.large.keep(chunks, now.watermark)
+    return []
 
 
 EMISSIONS: dict[str, Callable[[Situation, Any], list[Any]]] = {"final": final, "eager": eager, "revise": revise}

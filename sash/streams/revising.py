@@ -17,7 +17,7 @@ from sash.streams.timing import times_of
 
 def answered_large(now: Situation, chunks: Chunks, new: Any) -> Any:
     """New rows of a large key with their answers."""
-    since = _insert(now, chunks, new)
+    since = insert(now, chunks, new)
     rows, answers = now.timed(lambda: chunks.answers(since))
     numbers = rows.column(NEW).to_numpy()
     places = np.flatnonzero(numbers >= 0)
@@ -29,7 +29,7 @@ def revised_large(now: Situation, chunks: Chunks, new: Any) -> Any:
     """New rows of a large key, and those whose answers are other ones now."""
     since = int(times_of(new.column(now.plan.time))[0])
     before = now.timed(lambda: chunks.answers(since))[1]
-    _insert(now, chunks, new)
+    insert(now, chunks, new)
     rows, answers = now.timed(lambda: chunks.answers(since))
     is_new = rows.column(NEW).to_numpy() >= 0
     stored = np.flatnonzero(~is_new)  # the same rows in the same order as before
@@ -44,7 +44,7 @@ def revised_large(now: Situation, chunks: Chunks, new: Any) -> Any:
     return in_form(now.plan, rows.take(pa.array(places)), _picked(answers, places))
 
 
-def _insert(now: Situation, chunks: Chunks, new: Any) -> int:
+def insert(now: Situation, chunks: Chunks, new: Any) -> int:
     """Put new rows into chunks, each with its number; the time of the first."""
     kept = new.select(now.plan.kept_schema.names)
     chunks.insert(kept.append_column(NEW, pa.array(np.arange(new.num_rows))))

@@ -11,6 +11,7 @@ are touched, and not the number of keys there are.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
@@ -21,10 +22,10 @@ from sash.engine import snapshot
 from sash.errors import DataError, FormatError
 from sash.frames import buffers
 from sash.streams.contract import FAR, IS_LATE, Blocks, Counting, Counts
-from sash.streams.emissions import EMISSIONS
+from sash.streams.emissions import EMISSIONS, absorb
 from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
-from sash.streams.plans import Plan
+from sash.streams.plans import Plan, microseconds
 from sash.streams.situation import Situation
 from sash.streams.timing import NEVER, instants_of, times_of
 from sash.streams.waiting import Waiting
@@ -75,13 +76,36 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     head = _head(plan, blocks)
     at = max(head.watermark, NEVER if watermark is None else watermark)
     sifted = Sifted(plan, rows, at, counts)
+    emission = EMISSIONS[plan.streaming.emit]
+    tables, next_due = _work(plan, blocks, head, at, counts, lambda now: emission(now, sifted.fit))
+    tables += sifted.aside()
+    counts.answers = sum(each.num_rows for each in tables)
+    return Outcome([each for each in tables if each.num_rows], counts, next_due)
+
+
+def seed(plan: Plan, blocks: Blocks, rows: Any, end: int) -> None:
+    """Give a shard rows of history, which ended at a time: windows to come will hold them.
+
+    Rows of the stream that are more than the lateness before that end are late.
+    """
+    counts = Counts()
+    settled = end - microseconds(plan.streaming.lateness)
+    head = _head(plan, blocks)
+    fit = Sifted(plan, rows, NEVER, counts).fit
+    _work(plan, blocks, head, max(head.watermark, settled), counts, lambda now: absorb(now, fit))
+
+
+def _work(
+    plan: Plan, blocks: Blocks, head: Head, at: int, counts: Counts, work: Callable[[Situation], list[Any]]
+) -> tuple[list[Any], int | None]:
+    """Let something be done to the state of a shard, and write the head anew."""
     pages = Pages(blocks, plan.kept_schema, head.n_pages, head.n_bytes)
     waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
     large = LargeKeys(plan, blocks, dict(head.large), head.next_large)
     now = Situation(plan, at, instants_of(plan), pages, waiting, large, counts, head.swept)
-    tables = [*EMISSIONS[plan.streaming.emit](now, sifted.fit), *sifted.aside()]
+    tables = work(now)
     large.sweep(now.swept, at)
-    counts.answers, counts.waiting, counts.pages = sum(each.num_rows for each in tables), waiting.n_rows, pages.n_pages
+    counts.waiting, counts.pages, counts.large = waiting.n_rows, pages.n_pages, len(large.hashes)
     after = replace(
         head, watermark=at, n_pages=pages.n_pages, n_bytes=pages.n_bytes, next_piece=waiting.next_number,
         pieces=tuple(map(tuple, waiting.pieces)), large=tuple(large.hashes.items()), next_large=large.next_number,
@@ -89,7 +113,7 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     )  # fmt: skip
     if after != head:
         blocks.put(HEAD, 0, after.dump())
-    return Outcome([each for each in tables if each.num_rows], counts, waiting.next_due)
+    return tables, waiting.next_due
 
 
 def _head(plan: Plan, blocks: Blocks) -> Head:
