@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from typing import Any
 
@@ -46,11 +46,23 @@ def each_part(ranges: list[tuple[int, int]], work: Callable[[int, int], None]) -
     if not others:
         work(*first)
         return
-    with ThreadPoolExecutor(len(others), thread_name_prefix="sash-scan") as threads:
-        under_way = [threads.submit(work, *each) for each in others]
+    threads = _threads(os.getpid(), len(others))
+    under_way = [threads.submit(work, *each) for each in others]
+    try:
         work(*first)
-        for each in under_way:
-            each.result()
+    finally:
+        wait(under_way)  # they write where the caller reads, or what it is about to forget
+    for each in under_way:
+        each.result()
+
+
+@lru_cache(maxsize=4)
+def _threads(process: int, count: int) -> ThreadPoolExecutor:
+    """Threads that wait for work as long as the process lives: making one takes five times as long as waking it.
+
+    A process that was forked has none of those of its parent, so it gets its own.
+    """
+    return ThreadPoolExecutor(count, thread_name_prefix="sash-scan")
 
 
 @lru_cache(maxsize=64)

@@ -34,6 +34,7 @@ from sash.compiling.bits import bits
 from sash.compiling.jit import compiled, entry, interpreted, is_enabled
 from sash.engine.columns import Column
 from sash.engine.parallel import each_part, n_threads
+from sash.engine.placing import Room
 from sash.engine.ranks import Asked, Ranked, no_ranks, quantiles_kernel
 from sash.engine.tasks import Task
 from sash.windows.frames import Frames
@@ -56,23 +57,44 @@ def is_rankable(task: Task) -> bool:
     return isinstance(task.monoid, Quantile) and task.columns[0].dtype.kind in "biuf"
 
 
-def quantiles(task: Task, frames: Frames) -> Column:
+def frames_by_rows(begins: Any, rows: int, room: Room = np.empty) -> Frames:
+    """The frames of windows of the last so many rows of a key, at every row."""
+    frames = Frames(room(len(begins), np.int64), room(len(begins), np.int64))
+    _rows_kernel(is_enabled())(begins, rows, *frames)
+    return frames
+
+
+@lru_cache(maxsize=2)
+def _rows_kernel(is_compiled: bool) -> Function:
+    def frame_rows(begins: Any, rows: int, starts: Any, ends: Any) -> None:
+        first = 0
+        for i in range(len(begins)):
+            first = i if begins[i] else first
+            starts[i], ends[i] = max(first, i + 1 - rows), i + 1
+
+    return entry(frame_rows) if is_compiled else frame_rows
+
+
+def quantiles(task: Task, frames: Frames, room: Room = np.empty) -> Column:
     """The answers of a task that `is_rankable`, one for each frame; both bounds of frames ascend."""
     assert isinstance(task.monoid, Quantile)
     n, is_compiled, kernel = len(frames.starts), is_enabled(), quantiles_kernel(is_enabled())
-    answers, present = np.zeros(n), np.ones(n, np.bool_)
+    answers, present = room(n, np.float64), np.ones(n, np.bool_)
     asked = Asked(*frames, task.monoid.q)
     if not is_compiled:
         asked = Asked(frames.starts.tolist(), frames.ends.tolist(), task.monoid.q)
 
     def answer(first: int, end: int) -> None:
+        scratch = Scratch.of(0, room)
         for begin, stop in _blocks(frames, first, end):
             low, high = int(frames.starts[begin]), int(frames.ends[stop - 1])
             if low >= high:  # no row in any of them
-                present[begin:stop] = False
+                answers[begin:stop], present[begin:stop] = 0.0, False
                 continue
+            if high - low > len(scratch.words) or not is_compiled:
+                scratch = Scratch.of(high - low, room)
             words = no_ranks(high - low, is_compiled)
-            kernel(_ranked(task, low, high), words, asked, begin, stop, answers, present)
+            kernel(_ranked(task, low, high, scratch), words, asked, begin, stop, answers, present)
 
     each_part(_parts(n), answer)
     return Column(answers, None if present.all() else present)
@@ -94,16 +116,30 @@ def _blocks(frames: Frames, first: int, end: int) -> Iterator[tuple[int, int]]:
         first = max(stop, first + 1)
 
 
-def _ranked(task: Task, low: int, high: int) -> Ranked:
+class Scratch(NamedTuple):
+    """What ranking writes into, used for one block after the other."""
+
+    ranks: Any
+    values: Any
+    words: Any
+
+    @classmethod
+    def of(cls, n: int, room: Room) -> Scratch:
+        """Room for a block of n rows."""
+        if not is_enabled():
+            return cls([0] * n, [0.0] * n, [0] * n)
+        return cls(room(n, np.int64), room(n, np.float64), room(n, np.int64))
+
+
+def _ranked(task: Task, low: int, high: int, scratch: Scratch) -> Ranked:
     """Rank the rows low to high - 1. Where there are nulls, they have ranks that nobody asks for."""
     values, n = _in_eight_bytes(task.columns[0][low:high]), high - low
     valid = np.empty(0, np.bool_) if task.valid is None else task.valid[low:high]
-    rows = Ranked(low, np.empty(n, np.int64), np.empty(n), valid)
-    column, words, n_row_bits = Packable(values, values.view(np.int64)), np.empty(n, np.int64), (n - 1).bit_length()
+    ranks, by_rank, words = (each[:n] for each in scratch)
+    rows, column = Ranked(low, ranks, by_rank, valid), Packable(values, values.view(np.int64))
     if not is_enabled():
-        rows, words = Ranked(low, [0] * n, [0.0] * n, valid.tolist()), [0] * n  # type: ignore[assignment]
-        column = Packable(*(each.tolist() for each in column))
-    pack, rank = packing_kernels(values.dtype.kind, is_enabled())
+        rows, column = rows._replace(valid=valid.tolist()), Packable(*(each.tolist() for each in column))
+    n_row_bits, (pack, rank) = (n - 1).bit_length(), packing_kernels(values.dtype.kind, is_enabled())
     n_cut = int(pack(column, n_row_bits, words))
     if not rank(column, Words(_sorted(words), n_row_bits, n_cut), PATIENCE * n, rows):
         by_key = np.argsort(_keys(values), kind="stable")

@@ -20,6 +20,9 @@ Invariants, between rows
     I5  and `beside` is the next larger one present, or the number of ranks if there is none
     I6  the rows in the window are oldest <= row < beyond
 
+A window that has no row in common with the one before, as that of the first row of a key, is not reached row by row:
+where many ranks are present, all words are cleared.
+
 Cost for r ranks: a row enters and leaves once, O(log r / log 64) each at worst and one word as a rule; the finger
 moves at most one place for each of them. Space: a little more than a bit for each rank.
 """
@@ -38,6 +41,7 @@ from sash.compiling.bits import Bits, bits
 from sash.compiling.jit import compiled, entry, interpreted
 
 WORD, SHIFT = 64, 6  # ranks in a word, and its logarithm
+CLEARED = 8  # words that are cleared while one row leaves
 
 
 class Ranked(NamedTuple):
@@ -219,24 +223,24 @@ def quantiles_kernel(is_compiled: bool) -> Function:
     jit, outer = (compiled, entry) if is_compiled else (interpreted, interpreted)
     enter, leave, seek = moves(set_of_ranks(jit, is_compiled=is_compiled), jit)
 
-    @jit
-    def is_there(rows: Ranked, row: int) -> bool:
-        return len(rows.valid) == 0 or bool(rows.valid[np.uintp(row)])
-
     def quantiles(rows: Ranked, words: Any, asked: Asked, first: int, end: int, answers: Any, present: Any) -> None:
         n, base, at, oldest, beyond = len(rows.ranks), rows.base, Finger(0, 0, 0, 0), 0, 0
         for i in range(first, end):
             start, stop = asked.starts[i] - base, asked.ends[i] - base
+            if start >= beyond and CLEARED * at.n > len(words):
+                _clear(words)
+                at, oldest = Finger(0, 0, 0, 0), beyond
             for row in range(oldest, min(start, beyond)):
-                if is_there(rows, row):
+                if _is_there(rows, row):
                     at = leave(words, n, at, rows.ranks[np.uintp(row)])
             oldest, beyond = max(oldest, start), max(beyond, start)
             for row in range(beyond, stop):
-                if is_there(rows, row):
+                if _is_there(rows, row):
                     at = enter(words, n, at, rows.ranks[np.uintp(row)])
             beyond = max(beyond, stop)
             present[i] = at.n > 0
             if at.n == 0:
+                answers[i] = 0.0
                 continue
             position = asked.q * (at.n - 1)
             at = seek(words, n, at, int(position))
@@ -246,3 +250,12 @@ def quantiles_kernel(is_compiled: bool) -> Function:
             answers[i] = between(left, right, position)
 
     return outer(quantiles)
+
+
+def _clear(words: Any) -> None:
+    for place in range(len(words)):
+        words[np.uintp(place)] = 0
+
+
+def _is_there(rows: Ranked, row: int) -> bool:
+    return len(rows.valid) == 0 or bool(rows.valid[np.uintp(row)])

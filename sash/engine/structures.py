@@ -26,6 +26,7 @@ from sash.errors import UnsupportedError
 from sash.windows.framing import Framed, Rows
 
 SMALLEST = 8  # slots of an empty window
+AT_ONCE = 1 << 12  # slots that are there from the beginning if windows are known to hold so many rows
 
 # An empty window of these is told by their registers alone, so that one can be left at once. Nor does what they
 # answer depend on where in the ring a window lies: a key's answers are the same bits wherever its rows stand.
@@ -118,6 +119,7 @@ class Structure:
     def take_rows(self, columns: Any, given: Rows, begin: int, rows: int, results: Any) -> int | None:
         """Answer the last `rows` rows at every row from `begin`, where a key begins; a row out of order, or None."""
         begins, order = given.begins, given.order
+        self._make_room(min(rows, len(begins), AT_ONCE))
         keys = Keys(begins, order, rows) if self._kind.is_compiled else Keys(begins.tolist(), order.tolist(), rows)
 
         def drive(state: State, place: Any, done: int) -> int:
@@ -125,6 +127,12 @@ class Structure:
 
         done = self.work(drive, 0, len(begins), begin)
         return ~done if done < 0 else None
+
+    def _make_room(self, rows: int) -> None:
+        """Begin with a ring for so many rows, where its size decides nothing: that saves moving from ring to ring."""
+        name, room = self._built.algorithm.card.name, 1 << (rows - 1).bit_length()
+        if name in PLAIN and self._smallest == SMALLEST and room > self._capacity:
+            self._state = self._moved(room)
 
     def work(self, kernel: Callable[[State, Any, int], int], base: int, goal: int, done: int = 0) -> int:
         """Call kernel(state, place, done) -> done until it is at its goal, in a larger ring each time; or negative."""

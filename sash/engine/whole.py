@@ -10,6 +10,8 @@ one begins, a structure is as good as new.
 
 Where not every row is answered, the frames of a part are computed first, to know how many answers there are. Windows of
 the last so many rows need no frames, and quantiles no structure: engine/ranked answers them from all frames.
+
+Memory for answers comes from a `Room`, as engine/placing has it.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ from sash.engine.binding import as_aggregate
 from sash.engine.columns import Column
 from sash.engine.groups import Group, framing_of, groups_of, too_short, without
 from sash.engine.parallel import each_part, n_threads
-from sash.engine.ranked import is_rankable, quantiles
+from sash.engine.placing import Room
+from sash.engine.ranked import frames_by_rows, is_rankable, quantiles
 from sash.engine.structures import Structure
 from sash.engine.tasks import Task, cut_results, narrowed, tasks_of
 from sash.windows.bounds import Bounds
@@ -39,8 +42,19 @@ CHUNK = 1 << 15  # rows whose frames are computed at once: they are in the cache
 Part = tuple[int, int]  # rows from, to
 
 
-def answer_whole(bounds: Bounds, aggregates: Mapping[str, Any], batch: Batch, algorithm: str | None = None) -> Answered:
-    """All answers for rows that are all there."""
+def answer_whole(
+    bounds: Bounds,
+    aggregates: Mapping[str, Any],
+    batch: Batch,
+    algorithm: str | None = None,
+    *,
+    is_sorted: bool = False,
+    room: Room = np.empty,
+) -> Answered:
+    """All answers for rows that are all there.
+
+    `is_sorted`: the caller has seen to it that rows are in order. Windows that `count_rows` then do not look at it.
+    """
     declared = {name: as_aggregate(each) for name, each in aggregates.items()}
     batch = prepared(batch, bounds, declared.values())
     n, tasks = len(batch.order), tasks_of(batch.columns, declared)
@@ -53,16 +67,20 @@ def answer_whole(bounds: Bounds, aggregates: Mapping[str, Any], batch: Batch, al
             tasks, bounds, has_nulls=has_nulls, is_exact=is_exact, forced=algorithm, besides=ranked
         )  # fmt: skip
         parts = _parts(batch.begins, is_shareable=bounds.policy is None and all(each.is_shareable for each in groups))
-        if _is_by_rows_alone(bounds) and not ranked and n:
-            return _answer_by_rows(bounds.rows or 0, batch, parts, Work.of(groups, tasks, n, n))
+        if count_rows(bounds) and n and (is_sorted or not ranked):
+            order = np.broadcast_to(np.int64(0), n) if is_sorted else batch.order
+            work = Work.of(groups, tasks, (n, n), room)
+            return _answer_by_rows(bounds, batch._replace(order=order), parts, work, ranked)
         chunk = CHUNK if all(group.kind.is_compiled for group in groups) else n + 1
         pieces = _pieces(bounds, batch, parts, chunk=chunk, are_kept=bool(ranked or bounds.min_rows))
-        answers = _answers_by_frames(pieces, Work.of(groups, tasks, n, pieces.n), ranked, bounds.min_rows)
+        answers = _answers_by_frames(pieces, Work.of(groups, tasks, (n, pieces.n), room), ranked, bounds.min_rows)
     return Answered(*pieces.numbers(n), answers)
 
 
-def _is_by_rows_alone(bounds: Bounds) -> bool:
-    return bounds.rows is not None and bounds == Bounds(rows=bounds.rows, ties=bounds.ties)
+def count_rows(bounds: Bounds) -> bool:
+    """Whether windows are the last so many rows of a key, at every row, wherever those stand in the order."""
+    alike = Bounds(rows=bounds.rows, ties=bounds.ties, min_rows=bounds.min_rows)
+    return bounds.rows is not None and bounds == alike
 
 
 def _parts(begins: Any, *, is_shareable: bool) -> list[Part]:
@@ -138,12 +156,19 @@ class Work(NamedTuple):
     groups: Sequence[Group]
     columns: Sequence[Any]
     results: Sequence[Any]
+    room: Room
 
     @classmethod
-    def of(cls, groups: Sequence[Group], tasks: Sequence[Task], n_rows: int, n_answers: int) -> Work:
-        """Make room for all answers."""
+    def of(cls, groups: Sequence[Group], tasks: Sequence[Task], sizes: tuple[int, int], room: Room) -> Work:
+        """Make room for all answers; sizes: how many rows, how many answers."""
+        n_rows, n_answers = sizes
         columns = [group.columns(tasks, n_rows) for group in groups]
-        return cls(groups, columns, [group.structure().results(n_answers) for group in groups])
+        return cls(groups, columns, [_in_room(group.structure().results(n_answers), room) for group in groups], room)
+
+    @property
+    def each(self) -> Iterator[tuple[Group, Any, Any]]:
+        """Each group, its columns and its results."""
+        return zip(self.groups, self.columns, self.results, strict=True)
 
     def answers(self, is_short: Any) -> dict[int, Column]:
         """The answers of all aggregates, by their places."""
@@ -151,19 +176,34 @@ class Work(NamedTuple):
         return {place: column for group, found in each for place, column in group.answers(found, is_short)}
 
 
-def _answer_by_rows(rows: int, batch: Batch, parts: list[Part], work: Work) -> Answered:
-    """Windows of so many rows: where a key begins is all that must be known, so no frame is made."""
+def _in_room(results: Any, room: Room) -> Any:
+    """Columns of results elsewhere; only answers, which nothing is written into yet, and not whether there are any."""
+    if isinstance(results, tuple):
+        return tuple(_in_room(each, room) for each in results)
+    is_answers = isinstance(results, np.ndarray) and results.ndim == 1 and results.dtype.kind in "iuf"
+    return room(len(results), results.dtype) if is_answers else results
+
+
+def _answer_by_rows(
+    bounds: Bounds, batch: Batch, parts: list[Part], work: Work, ranked: Mapping[int, Task]
+) -> Answered:
+    """Windows of so many rows: where a key begins is all that must be known, so structures need no frames."""
+    rows, n = bounds.rows or 0, len(batch.order)
 
     def answer(begin: int, end: int) -> None:
-        for group, given, found in zip(*work, strict=True):
+        for group, given, found in work.each:
             structure = group.structure()
             assert isinstance(structure, Structure)
             fallen = structure.take_rows(given, _rows(batch, 0, end), begin, rows, found)
             if fallen is not None:
                 raise unsorted(batch.order, fallen)
 
-    each_part(parts, answer)
-    return Answered(np.arange(len(batch.order)), None, _in_order(work.answers(None)))
+    if work.groups:
+        each_part(parts, answer)
+    if not ranked and not bounds.min_rows:
+        return Answered(np.arange(n), None, _in_order(work.answers(None)))
+    frames = frames_by_rows(batch.begins, rows, work.room)
+    return Answered(np.arange(n), None, _over_frames(frames, work, ranked, bounds.min_rows))
 
 
 def _answers_by_frames(pieces: Pieces, work: Work, ranked: Mapping[int, Task], min_rows: int) -> list[Column]:
@@ -181,9 +221,13 @@ def _answers_by_frames(pieces: Pieces, work: Work, ranked: Mapping[int, Task], m
     each_part(list(pieces.frames), answer)
     if not ranked and not min_rows:
         return _in_order(work.answers(None))
-    frames = pieces.joined()
+    return _over_frames(pieces.joined(), work, ranked, min_rows)
+
+
+def _over_frames(frames: Frames, work: Work, ranked: Mapping[int, Task], min_rows: int) -> list[Column]:
+    """The answers of structures that are done, and quantiles; null where frames are too short."""
     is_short = too_short(frames, min_rows)
-    by_rank = {place: without(quantiles(task, frames), is_short) for place, task in ranked.items()}
+    by_rank = {place: without(quantiles(task, frames, work.room), is_short) for place, task in ranked.items()}
     return _in_order(work.answers(is_short) | by_rank)
 
 

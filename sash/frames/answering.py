@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,12 +21,12 @@ import pyarrow as pa
 from sash.algebra.aggregate import Aggregate
 from sash.engine.batches import Answered, Batch
 from sash.engine.columns import Column
-from sash.engine.running import answer_whole
+from sash.engine.whole import answer_whole, count_rows
 from sash.errors import DataError, DeclarationError, SumOverflowError, UnknownNameError, UnsupportedError
 from sash.frames import buffers, carriers
 from sash.frames.carriers import Carrier
 from sash.frames.extents import Named, show_aggregate
-from sash.frames.keys import Codes, joint_codes, sorting
+from sash.frames.keys import ByNumbers, ByPlaces, Codes, joint_codes, sort
 from sash.frames.measuring import Bound, Measure, bind, in_units, instants_as_times, mark_column, measure, scale_of
 from sash.frames.rules import RULES, Input, Rule, rule_of
 from sash.frames.sources import Answer, Table
@@ -138,14 +139,29 @@ class Reader:
 class Arranged:
     """Rows sorted by key and order."""
 
-    numbers: Any  # of the rows in the table; None: they were sorted already
+    moves: ByNumbers | ByPlaces | None  # None: they were sorted already
     begins: Any  # which are the first of their key
-    order: Measure  # sorted
+    given: Measure  # the order, as the table has it
     n: int
+
+    @property
+    def numbers(self) -> Any:
+        """The number in the table of each row; None: its own."""
+        return None if self.moves is None else self.moves.numbers
+
+    @cached_property
+    def order(self) -> Measure:
+        """The order, sorted."""
+        values, valid, scale = self.given.values, self.given.valid, self.given.scale
+        return self.given if self.moves is None else Measure(self.sorted(values), self.sorted(valid), scale)
 
     def sorted(self, values: Any) -> Any:
         """Something for each row of the table, in order."""
-        return values if self.numbers is None or values is None else values[self.numbers]
+        return values if self.moves is None or values is None else self.moves.sorted(values)
+
+    def put_back(self, values: Any) -> Any:
+        """Something for each of these rows, in the order of the table."""
+        return values if self.moves is None or values is None else self.moves.put_back(values)
 
 
 def arrange(window: Window, reader: Reader) -> Arranged:
@@ -159,14 +175,10 @@ def arrange(window: Window, reader: Reader) -> Arranged:
         kept = np.flatnonzero(time.valid)
         codes = Codes(codes.codes[kept], codes.n_codes)
         measures = [_picked(each, kept) for each in measures]
-    numbers = sorting(codes, [column for each in measures for column in _sortable(each)])
-    in_order = codes.codes if numbers is None else codes.codes[numbers]
-    begins = np.ones(len(in_order), np.bool_)
-    np.not_equal(in_order[1:], in_order[:-1], out=begins[1:])
-    order = measures[0] if numbers is None else _picked(measures[0], numbers)
+    moves, begins = sort(codes, [column for each in measures for column in _sortable(each)])
     if kept is not None:
-        numbers = kept if numbers is None else kept[numbers]
-    return Arranged(numbers, begins, order, len(begins))
+        moves = ByNumbers(kept if moves is None else kept[moves.numbers])
+    return Arranged(moves, begins, time, len(begins))
 
 
 def _picked(each: Measure, rows: Any) -> Measure:
@@ -215,11 +227,13 @@ def _run(spec: Spec, reader: Reader, rows: Arranged) -> Outcome:
     columns = Columns(reader, rows)
     coded = {name: columns.code(aggregate) for name, aggregate in spec.aggregates}
     bound = bound_for(spec, reader, rows, columns)
-    begins, order = _in_bounds(rows, bound, is_measured=extent.measures_order)
+    begins, order = rows.begins, rows.given.values
+    if rows.given.valid is not None or not count_rows(bound.bounds):  # else nobody looks at the order
+        begins, order = _in_bounds(rows, bound, is_measured=extent.measures_order)
     batch = Batch(begins, order, columns.columns, _mark(spec, reader, rows, bound))
     aggregates = {name: each.aggregate for name, each in coded.items()}
     try:
-        answered = answer_whole(bound.bounds, aggregates, batch, spec.forced)
+        answered = answer_whole(bound.bounds, aggregates, batch, spec.forced, is_sorted=True, room=buffers.room)
     except SumOverflowError as error:
         raise SumOverflowError(f"{error}. Rows are numbered here as the window sees them, by key and order") from error
     decoders = [
@@ -377,21 +391,15 @@ def _kept_type(arrow_type: Any) -> Any:
 
 def _at_rows(outcomes: list[Outcome], rows: Arranged) -> dict[str, Answer]:
     """Answers in the order of the table."""
-    back = None
-    if rows.numbers is not None:
-        back = np.empty(rows.n, np.int64)
-        back[rows.numbers] = np.arange(rows.n)
-    return _answers(outcomes, back)
+    return _answers(outcomes, rows.put_back)
 
 
-def _answers(outcomes: list[Outcome], places: Any) -> dict[str, Answer]:
-    """All answers, picked from the places where they are."""
+def _answers(outcomes: list[Outcome], moved: Callable[[Any], Any]) -> dict[str, Answer]:
+    """All answers, moved to where they belong."""
     answers: dict[str, Answer] = {}
     for outcome in outcomes:
         for decoder, (values, valid) in zip(outcome.decoders, outcome.answered.answers, strict=True):
-            if places is not None:
-                values, valid = values[places], None if valid is None else valid[places]
-            answers[decoder.name] = decoder.answer(Column(values, valid))
+            answers[decoder.name] = decoder.answer(Column(moved(values), None if valid is None else moved(valid)))
     return answers
 
 
@@ -400,7 +408,7 @@ def _at_some_rows(outcomes: list[Outcome], rows: Arranged, source: Table) -> Any
     answered = outcomes[0].answered.rows
     numbers = answered if rows.numbers is None else rows.numbers[answered]
     places = np.argsort(numbers, kind="stable")
-    return source.take(numbers[places]).with_columns(_answers(outcomes, places))
+    return source.take(numbers[places]).with_columns(_answers(outcomes, lambda values: values[places]))
 
 
 def _on_grid(window: Window, outcomes: list[Outcome], rows: Arranged, source: Table) -> Any:
@@ -421,7 +429,7 @@ def _on_grid(window: Window, outcomes: list[Outcome], rows: Arranged, source: Ta
         times[time_names(window)[0]] = instants - every.step
     like = window.order_by[0]
     when = {name: Answer(instants_as_times(each, factor, scale, every), None, like) for name, each in times.items()}
-    return source.new(window.by, numbers[places], when | _answers(outcomes, places))
+    return source.new(window.by, numbers[places], when | _answers(outcomes, lambda values: values[places]))
 
 
 def _has_same_instants(one: Outcome, other: Outcome) -> bool:

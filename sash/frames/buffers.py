@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 TICKS = {8: np.dtype("i8"), 4: np.dtype("i4")}
+SMALL = 1 << 16  # bytes
 VIEWS = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
@@ -34,6 +35,13 @@ def _joined(array: Any) -> Any:
     if array.num_chunks == 1:
         return array.chunk(0)
     return pa.concat_arrays(array.chunks) if array.num_chunks else pa.array([], array.type)
+
+
+def room(n: int, dtype: Any) -> Any:
+    """An array, whatever is in it, in memory that Arrow keeps at hand: pages fresh from the system cost far more."""
+    dtype = np.dtype(dtype)
+    n_bytes = n * dtype.itemsize
+    return np.empty(n, dtype) if n_bytes < SMALL else np.frombuffer(pa.allocate_buffer(n_bytes), dtype)
 
 
 def valid_of(array: Any) -> Any:

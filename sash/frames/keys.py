@@ -5,25 +5,23 @@ a small integer, the same for the same key: null is a key like any other, all Na
 is 0.0, as in Spark. Integers in a narrow range are their own codes; others are looked up by Arrow.
 
 Sorting is stable and skips what is sorted already: a table by key and time is not touched, and of a
-table by time only the keys are sorted, by counting them.
+table by time only the keys are sorted, by counting them (engine/placing).
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from sash.algebra.monoid import Function
-from sash.compiling.jit import entry, is_enabled
+from sash.engine import placing
 from sash.frames import buffers
 
 NARROW = 4  # codes may leave so many places for each row
 LARGEST_CODE = 2**62
-SMALLEST_COUNTED = 200_000  # rows; below, NumPy's sort takes less than loading the machine code
 
 
 class Codes(NamedTuple):
@@ -48,11 +46,20 @@ def codes_of(array: Any) -> Codes:
         coded = array.dictionary_encode(null_encoding="encode")
     except pa.ArrowNotImplementedError:  # calendar intervals, and whatever types are still to come
         return _of_python(array)
-    return Codes(coded.indices.to_numpy().astype(np.int64), len(coded.dictionary))
+    return Codes(_wide(coded.indices.to_numpy()), len(coded.dictionary))
+
+
+def _wide(integers: Any) -> Any:
+    """Integers of 64 bits; the same array if it has them already."""
+    if integers.dtype == np.int64:
+        return integers
+    wide = buffers.room(len(integers), np.int64)
+    wide[:] = integers
+    return wide
 
 
 def _narrow(array: Any) -> Codes | None:
-    """Integers, booleans, dates in a narrow range: themselves, less the least one; null is one more."""
+    """Integers, booleans, dates in a narrow range: themselves, less the least one if it is large; null is one more."""
     n, valid = len(array), buffers.valid_of(array)
     if pa.types.is_null(array.type) or n == array.null_count:
         return Codes(np.zeros(n, np.int64), 1)
@@ -66,18 +73,37 @@ def _narrow(array: Any) -> Codes | None:
         return None
     present = values if valid is None else values[valid]
     low, high = int(present.min()), int(present.max())
-    if high - low > max(NARROW * n, 1 << 16):
+    if high - low > _most(n):
         return None
-    codes = values.astype(np.int64) - low if high < 2**63 else (values - np.uint64(low)).astype(np.int64)
+    low = 0 if 0 <= low <= high - low else low
+    codes = _less(values, low)
     return Codes(codes if valid is None else np.where(valid, codes, high - low + 1), high - low + 2)
+
+
+def _most(n: int) -> int:
+    """How large the codes of n rows may be, so that they can be counted."""
+    return max(NARROW * n, 1 << 16)
+
+
+def _less(values: Any, low: int) -> Any:
+    """Integers of any type, less the least one, as those of 64 bits."""
+    if low == 0:
+        return _wide(values)
+    if values.dtype == np.uint64:
+        return (values - np.uint64(low)).astype(np.int64)
+    return np.subtract(values, low, out=buffers.room(len(values), np.int64), dtype=np.int64)
 
 
 def _of_categories(array: Any) -> Codes:
     """Code the categories, which may hold a value twice, and look the rows up."""
     null = len(array.dictionary)
     known = codes_of(pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)]))
-    places = pc.fill_null(array.indices.cast(pa.int64()), null).to_numpy(zero_copy_only=False)
-    return Codes(known.codes[places], known.n_codes)
+    indices = array.indices
+    if indices.null_count:
+        indices = pc.fill_null(indices.cast(pa.int64()), null)
+    places = _wide(indices.to_numpy(zero_copy_only=False))
+    are_different = np.array_equal(known.codes, np.arange(null + 1))
+    return Codes(places if are_different else known.codes[places], known.n_codes)
 
 
 def _canonical(array: Any) -> Any:
@@ -111,14 +137,92 @@ def joint_codes(columns: list[Any], n: int) -> Codes:
         if joint.n_codes * further.n_codes > LARGEST_CODE:
             joint = _dense(joint.codes)
         joint = Codes(joint.codes * further.n_codes + further.codes, joint.n_codes * further.n_codes)
-        if joint.n_codes > max(NARROW * n, 1 << 16):
+        if joint.n_codes > _most(n):
             joint = _dense(joint.codes)
     return joint
 
 
 def _dense(codes: Any) -> Codes:
     coded = pa.array(codes).dictionary_encode()
-    return Codes(coded.indices.to_numpy().astype(np.int64), len(coded.dictionary))
+    return Codes(_wide(coded.indices.to_numpy()), len(coded.dictionary))
+
+
+# --- rows by code and order ------------------------------------------------------------------------
+
+
+class ByNumbers:
+    """Rows that were sorted: the number in the table of each."""
+
+    def __init__(self, numbers: Any) -> None:
+        self.numbers = numbers
+
+    def sorted(self, values: Any) -> Any:
+        """Something for each row of the table, in order."""
+        return values[self.numbers]
+
+    def put_back(self, values: Any) -> Any:
+        """Something for each sorted row, in the order of the table."""
+        found = np.empty_like(values)
+        found[self.numbers] = values
+        return found
+
+
+class ByPlaces:
+    """The same by the place of each row of the table, which is kinder to the cache."""
+
+    def __init__(self, places: Any) -> None:
+        self._places = places
+
+    @cached_property
+    def numbers(self) -> Any:
+        """The number in the table of each sorted row."""
+        return self.sorted(np.arange(len(self._places)))
+
+    def sorted(self, values: Any) -> Any:
+        """Something for each row of the table, in order."""
+        return placing.brought(values, self._places, buffers.room)
+
+    def put_back(self, values: Any) -> Any:
+        """Something for each sorted row, in the order of the table."""
+        return placing.put_back(values, self._places, buffers.room)
+
+
+class Sorted(NamedTuple):
+    """How rows were sorted (None: they were already), and which of them are the first of their key."""
+
+    moves: ByNumbers | ByPlaces | None
+    begins: Any
+
+
+def sort(codes: Codes, columns: list[Any]) -> Sorted:
+    """Sort rows by their codes, then by the columns, then as they came."""
+    if not placing.is_placeable(len(codes.codes), codes.n_codes):
+        numbers = sorting(codes, columns)
+        in_order = codes.codes if numbers is None else codes.codes[numbers]
+        return Sorted(None if numbers is None else ByNumbers(numbers), _begins(in_order))
+    found = _falls(codes.codes, columns)
+    if not found & placing.ROWS_FALL:
+        return Sorted(None, _begins(codes.codes))
+    if not found & placing.ORDER_FALLS:
+        places, begins = placing.place(codes.codes, codes.n_codes, buffers.room)
+        return Sorted(ByPlaces(places), begins)
+    rows = _by_columns(columns)
+    places, begins = placing.place(codes.codes[rows], codes.n_codes, buffers.room)
+    return Sorted(ByNumbers(placing.brought(rows, places)), begins)
+
+
+def _begins(codes: Any) -> Any:
+    begins = np.ones(len(codes), np.bool_)
+    np.not_equal(codes[1:], codes[:-1], out=begins[1:])
+    return begins
+
+
+def _falls(codes: Any, columns: list[Any]) -> int:
+    """See engine/placing."""
+    if len(columns) == 1:
+        return placing.falls(codes, columns[0])
+    by_order = 0 if is_sorted(columns) else placing.ORDER_FALLS
+    return by_order + (0 if is_sorted([codes, *columns]) else placing.ROWS_FALL)
 
 
 def is_sorted(columns: list[Any]) -> bool:
@@ -137,43 +241,16 @@ def sorting(codes: Codes, columns: list[Any]) -> Any:
     """The rows in the order of their codes, then of the columns; None if they are in it already."""
     if is_sorted([codes.codes, *columns]):
         return None
-    rows = None
-    if not is_sorted(columns):
-        for column in reversed(columns):
-            by_column = column if rows is None else column[rows]
-            step = np.argsort(by_column, kind="stable")
-            rows = step if rows is None else rows[step]
+    rows = None if is_sorted(columns) else _by_columns(columns)
     if codes.n_codes == 1:
         return rows
-    return _by_code(codes, rows)
+    step = np.argsort(codes.codes if rows is None else codes.codes[rows], kind="stable")
+    return step if rows is None else rows[step]
 
 
-def _by_code(codes: Codes, rows: Any) -> Any:
-    n = len(codes.codes)
-    if n < SMALLEST_COUNTED or codes.n_codes > max(NARROW * n, 1 << 16) or not is_enabled():
-        within = codes.codes if rows is None else codes.codes[rows]
-        step = np.argsort(within, kind="stable")
-        return step if rows is None else rows[step]
-    starts, out = np.zeros(codes.n_codes, np.int64), np.empty(n, np.int64)
-    _counting_sort()(codes.codes, np.arange(n) if rows is None else rows, starts, out)
-    return out
-
-
-@lru_cache(maxsize=1)
-def _counting_sort() -> Function:
-    """Make sort(codes, rows, starts, out): stable, one pass to count and one to place."""
-
-    def sort(codes: Any, rows: Any, starts: Any, out: Any) -> None:
-        for i in range(len(codes)):
-            starts[codes[i]] += 1
-        total = 0
-        for code in range(len(starts)):
-            count = starts[code]
-            starts[code] = total
-            total += count
-        for i in range(len(rows)):
-            code = codes[rows[i]]
-            out[starts[code]] = rows[i]
-            starts[code] += 1
-
-    return entry(sort)
+def _by_columns(columns: list[Any]) -> Any:
+    """The rows in the order of the columns alone."""
+    rows = np.argsort(columns[-1], kind="stable")
+    for column in reversed(columns[:-1]):
+        rows = rows[np.argsort(column[rows], kind="stable")]
+    return rows

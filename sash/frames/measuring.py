@@ -82,7 +82,8 @@ def measure(name: str, array: Any) -> Measure:
         array = array.cast(pa.int64())
     scale, valid = scale_of(name, array.type), buffers.valid_of(array)
     if scale.kind == "time":
-        return Measure(buffers.fixed_values(array, buffers.tick_dtype(array.type)).astype(np.int64), valid, scale)
+        ticks = buffers.fixed_values(array, buffers.tick_dtype(array.type))
+        return Measure(ticks.astype(np.int64, copy=False), valid, scale)
     if pa.types.is_decimal(array.type):
         return Measure(_scaled(name, array, valid), valid, scale)
     if scale.kind == "number":
@@ -110,7 +111,7 @@ def _int64(name: str, array: Any, valid: Any) -> Any:
 
 
 def _float64(name: str, array: Any, valid: Any) -> Any:
-    values = buffers.fixed_values(array, array.type.to_pandas_dtype()).astype(np.float64)
+    values = buffers.fixed_values(array, array.type.to_pandas_dtype()).astype(np.float64, copy=False)
     strange = ~np.isfinite(values) if valid is None else ~np.isfinite(values) & valid
     if strange.any():
         row = int(strange.argmax())

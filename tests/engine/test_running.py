@@ -309,6 +309,20 @@ def test_any_cut_gives_the_same_bytes_through_snapshots_too(bounds):
             assert bits(joined(answered, place)) == bits(listed(column))
 
 
+@pytest.mark.parametrize("min_rows", [0, 4, 9])
+def test_windows_of_rows_need_no_order_if_rows_are_known_to_be_in_it(min_rows):
+    table, bounds = random_table(), Bounds(rows=7, min_rows=min_rows)
+    batch = next(float_batches(table, [0, table.n], None))
+    aggregates = {**FLOATS, "middle": sash.median("y")}
+    wanted = answer_whole(bounds, aggregates, batch)
+    found = answer_whole(bounds, aggregates, batch._replace(order=batch.order[::-1]), is_sorted=True)
+    assert found.rows.tolist() == wanted.rows.tolist()
+    for one, other in zip(found.answers, wanted.answers, strict=True):
+        assert bits(listed(one)) == bits(listed(other))
+    with pytest.raises(sash.DataError, match="order"):
+        answer_whole(bounds, aggregates, batch._replace(order=batch.order[::-1]))
+
+
 def test_threads_share_out_keys_without_changing_a_bit(monkeypatch):
     table = random_table(n=3000, n_keys=40)
     batch = next(float_batches(table, [0, table.n], None))

@@ -77,7 +77,7 @@ def test_a_spec_is_a_value_too():
     assert repr(spec) == text
     streamed = spec.algorithm("daba_lite").stream(lateness="10 minutes", late="raise")
     assert repr(streamed) == (
-        text + ".algorithm('daba_lite').stream(emit='final', lateness='10 minutes', late='raise')"
+        text + ".algorithm('daba_lite').stream(lateness='10 minutes', late='raise')"
     )
 
 

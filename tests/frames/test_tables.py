@@ -16,7 +16,6 @@ import pytest
 from hypothesis import given
 
 import sash
-from sash.frames import keys
 from tests.frames.tables import AGGREGATES, answers_in, as_table, same, tables, with_timestamps
 
 W = sash.window(by="k", order_by="t")
@@ -193,28 +192,6 @@ def test_all_kinds_of_tables_give_the_same_answers(rows):
     assert same(spec(pl.from_arrow(table)).select(list(AGGREGATES)).to_dicts(), wanted)
     arrow_backed = table.to_pandas(types_mapper=pd.ArrowDtype)
     assert same(answers_in(pa.Table.from_pandas(spec(arrow_backed))), wanted)
-
-
-@pytest.mark.parametrize("n_keys", [1, 3, 50_000])
-def test_many_rows_are_sorted_by_counting(monkeypatch, n_keys):
-    """Compiled, and against NumPy's stable sort: rows by time, rows by nothing, with and without nulls."""
-    random = np.random.default_rng(n_keys)
-    n = 20_000
-    codes = keys.Codes(random.integers(0, n_keys, n), n_keys)
-    times = np.sort(random.integers(0, 500, n))
-    for column in (times, random.permutation(times)):
-        wanted = np.lexsort([column, codes.codes])
-        monkeypatch.setattr(keys, "SMALLEST_COUNTED", n + 1)
-        assert np.array_equal(keys.sorting(codes, [column]), wanted) or keys.is_sorted([codes.codes, column])
-        monkeypatch.setattr(keys, "SMALLEST_COUNTED", 0)
-        found = keys.sorting(codes, [column])
-        assert np.array_equal(np.arange(n) if found is None else found, wanted)
-
-
-def test_a_sorted_table_is_not_sorted_again():
-    codes = keys.Codes(np.array([0, 0, 1, 2, 2]), 3)
-    assert keys.sorting(codes, [np.array([1, 1, 0, 5, 6])]) is None
-    assert keys.sorting(codes, [np.array([1, 0, 0, 5, 6])]).tolist() == [1, 0, 2, 3, 4]
 
 
 @pytest.mark.parametrize("make", [pa.table, pd.DataFrame, pl.DataFrame])
