@@ -1,35 +1,45 @@
-"""Pages: the rows of many small keys, or some of a large one, together in a block; found by the hash of the key.
+"""Pages: the rows of many small keys together in a block, found by the hash of the key.
 
 One block for each key would cost a call for each, and one block for all would be read and written whole for
 every row. So keys share pages, by linear hashing: there are n pages, a row belongs to the page `hash mod m`, m the
 power of two at or above n, or, if there is no such page yet, to the one m / 2 below. When pages grow beyond their
 size on average, the oldest one that has not been is divided in two. Nothing is ever rewritten at once.
 
-    I1  all rows of a key are in one page, in the order in which they came or were sorted
+    I1  all rows of a key are in one page, next to each other, in order
     I2  a page without rows has no block
+
+A block has each key once, with how many rows it has; then the other columns of all rows.
 
 Costs: a page read and a page written for each key touched, at most; amortised O(1) divisions for each row added.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from sash.frames.buffers import single
+from sash.frames.changes import changes_within
 from sash.streams.contract import HASH, Blocks
 
 PAGE = "page"
 SIZE = 32 * 1024  # bytes of a page on average, above which pages are divided
+COUNT = "__sash_count"  # of the rows of a key
+LENGTH = struct.Struct("<q")  # of the keys of a page, before them
 
 
 class Pages:
     """The window data of a shard."""
 
-    def __init__(self, blocks: Blocks, schema: Any, n_pages: int = 1, n_bytes: int = 0) -> None:
+    def __init__(self, blocks: Blocks, schema: Any, by: Sequence[str], n_pages: int = 1, n_bytes: int = 0) -> None:
         self._blocks, self._schema = blocks, schema
+        keys = [*by, HASH]
+        self._keys = pa.schema([*(schema.field(name) for name in keys), pa.field(COUNT, pa.int32())])
+        self._rest = pa.schema([field for field in schema if field.name not in keys])
         self.n_pages, self.n_bytes = n_pages, n_bytes
 
     def of(self, hashes: Any) -> Any:
@@ -39,44 +49,84 @@ class Pages:
         found = places & (n_slots - 1)
         return np.where(found >= self.n_pages, found - (n_slots >> 1), found)
 
+    # --- reading ------------------------------------------------------------------------------------
+
     def load(self, numbers: Iterable[int]) -> Any:
         """The rows of some pages, as a table."""
-        batches = [self._load(number) for number in numbers]
-        return pa.Table.from_batches([batch for batch in batches if batch is not None], self._schema)
+        keys, rest = [], []
+        for number in numbers:
+            data = self._blocks.get(PAGE, number)
+            if data is not None:
+                self.n_bytes -= len(data)  # until it is written again
+                keys.append(_read(data, self._keys, LENGTH.size))
+                rest.append(_read(data, self._rest, LENGTH.size + LENGTH.unpack_from(data)[0]))
+        return self._joined(pa.Table.from_batches(keys, self._keys), pa.Table.from_batches(rest, self._rest))
 
-    def _load(self, number: int) -> Any:
-        data = self._blocks.get(PAGE, number)
-        if data is None:
-            return None
-        self.n_bytes -= len(data)  # until it is written again
-        return pa.ipc.read_record_batch(pa.py_buffer(data), self._schema)
+    def _joined(self, keys: Any, rest: Any) -> Any:
+        """Rows with their keys."""
+        keys = keys.combine_chunks()
+        numbers = pa.array(np.repeat(np.arange(keys.num_rows), keys.column(COUNT).to_numpy()))
+        columns = {name: keys.column(name).take(numbers) for name in self._keys.names if name != COUNT}
+        columns |= dict(zip(self._rest.names, rest.columns, strict=True))
+        return pa.table([columns[name] for name in self._schema.names], schema=self._schema)
+
+    # --- writing ------------------------------------------------------------------------------------
 
     def save(self, numbers: Any, rows: Any) -> None:
-        """Write some pages anew: these are all their rows."""
-        hashes = rows.column(HASH).to_numpy()
-        self._write(numbers, self.of(hashes), rows)
-        while self.n_bytes > SIZE * self.n_pages:
-            self._divide()
-
-    def _write(self, numbers: Any, places: Any, rows: Any) -> None:
+        """Write some pages anew: these are all their rows, those of a key next to each other (I1)."""
+        numbers, rows = self._grown(numbers, rows)
+        places = self.of(rows.column(HASH).to_numpy())
         order = np.argsort(places, kind="stable")
         rows, places = rows.take(pa.array(order)).combine_chunks(), places[order]
-        first = np.searchsorted(places, numbers, "left")
-        last = np.searchsorted(places, numbers, "right")
-        whole: Any = rows.to_batches()[0] if rows.num_rows else None
-        for number, begin, end in zip(numbers.tolist(), first.tolist(), last.tolist(), strict=True):
+        starts = self._starts(rows)
+        keys, rest = self._parted(rows, starts)
+        edges = zip(*(np.searchsorted(places, numbers, side).tolist() for side in ("left", "right")), strict=True)
+        for number, (begin, end) in zip(numbers.tolist(), edges, strict=True):
             if begin == end:
-                self._blocks.delete(PAGE, number)
-            else:
-                data = whole.slice(begin, end - begin).serialize().to_pybytes()
-                self.n_bytes += len(data)
-                self._blocks.put(PAGE, number, data)
+                self._blocks.delete(PAGE, number)  # I2
+                continue
+            first, last = np.searchsorted(starts, (begin, end)).tolist()
+            data = _together(keys.slice(first, last - first), rest.slice(begin, end - begin))
+            self.n_bytes += len(data)
+            self._blocks.put(PAGE, number, data)
 
-    def _divide(self) -> None:
-        """Divide the oldest page that is not divided yet; the new one is the last."""
-        half = 1 << (self.n_pages.bit_length() - 1)
-        old, new = self.n_pages - half, self.n_pages
-        rows = self.load([old])
-        self.n_pages += 1
-        if rows.num_rows:
-            self._write(np.array([old, new]), self.of(rows.column(HASH).to_numpy()), rows)
+    def _grown(self, numbers: Any, rows: Any) -> tuple[Any, Any]:
+        """Divide pages until they are not too large on average; the pages to write then, and all their rows."""
+        wanted = (self.n_bytes + rows.nbytes) // SIZE + 1
+        there = set(numbers.tolist())
+        while self.n_pages < wanted:
+            old = self.n_pages - (1 << (self.n_pages.bit_length() - 1))
+            if old not in there:
+                rows = pa.concat_tables([rows, self.load([old])])
+            there |= {old, self.n_pages}
+            self.n_pages += 1
+        return np.array(sorted(there), np.int64), rows
+
+    def _parted(self, rows: Any, starts: Any) -> tuple[Any, Any]:
+        """Each key once, with how many rows it has; and the other columns of all rows."""
+        counts = np.diff(np.append(starts, rows.num_rows)).astype(np.int32)
+        keys = rows.select(self._keys.names[:-1]).take(pa.array(starts))
+        keys = keys.append_column(self._keys.field(COUNT), pa.array(counts))
+        return _one_batch(keys), _one_batch(rows.select(self._rest.names))
+
+    def _starts(self, rows: Any) -> Any:
+        """Where keys begin: another hash, or, among the very few that share one, another key."""
+        hashes = rows.column(HASH).to_numpy()
+        begins = np.ones(len(hashes), np.bool_)
+        np.not_equal(hashes[1:], hashes[:-1], out=begins[1:])
+        for name in self._keys.names[:-2]:
+            begins[1:] |= changes_within(single(rows.column(name)))
+        return np.flatnonzero(begins)
+
+
+def _one_batch(table: Any) -> Any:
+    return pa.RecordBatch.from_arrays([single(column) for column in table.columns], schema=table.schema)
+
+
+def _together(keys: Any, rest: Any) -> bytes:
+    first = keys.serialize()
+    return b"".join((LENGTH.pack(first.size), first, rest.serialize()))
+
+
+def _read(data: bytes, schema: Any, offset: int) -> Any:
+    return pa.ipc.read_record_batch(pa.py_buffer(data).slice(offset), schema)

@@ -99,7 +99,7 @@ def _work(
     plan: Plan, blocks: Blocks, head: Head, at: int, counts: Counts, work: Callable[[Situation], list[Any]]
 ) -> tuple[list[Any], int | None]:
     """Let something be done to the state of a shard, and write the head anew."""
-    pages = Pages(blocks, plan.kept_schema, head.n_pages, head.n_bytes)
+    pages = Pages(blocks, plan.kept_schema, plan.window.by, head.n_pages, head.n_bytes)
     waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
     large = LargeKeys(plan, blocks, dict(head.large), head.next_large)
     now = Situation(plan, at, instants_of(plan), pages, waiting, large, counts, head.swept)
