@@ -11,6 +11,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
 from sash.frames import buffers
+from sash.spark.seven_bits import from_text, to_text
 from sash.spark.shipping import unpack
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
@@ -77,18 +78,18 @@ class SparkBlocks:
     """Blocks in Spark's state of a shard: one map for each kind, and the head by itself."""
 
     def __init__(self, handle: Any) -> None:
-        self._head = handle.getValueState(HEAD, "data binary")
-        self._maps = {kind: handle.getMapState(kind, "number long", "data binary") for kind in KINDS}
+        self._head = handle.getValueState(HEAD, "data string")
+        self._maps = {kind: handle.getMapState(kind, "number long", "data string") for kind in KINDS}
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         found = self._head.get() if kind == HEAD else self._maps[kind].getValue((number,))
-        return None if found is None else bytes(found[0])
+        return None if found is None else from_text(found[0])
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
         if kind == HEAD:
-            self._head.update((data,))
+            self._head.update((to_text(data),))
         else:
-            self._maps[kind].updateValue((number,), (data,))
+            self._maps[kind].updateValue((number,), (to_text(data),))
 
     def delete(self, kind: str, number: int) -> None:  # noqa: D102
         self._maps[kind].removeKey((number,))
