@@ -61,8 +61,7 @@ def planned(specs: tuple[Spec, ...], table: DataFrame) -> tuple[Plan, StructType
     rows = pa.schema([field.with_nullable(True) for field in arrow_schema(table.schema, zone)])
     plan = Plan(specs, rows, types, specs[0].streaming.shards)
     require_time(plan.time, plan.schema.field(plan.time).type)
-    for extent in plan.extents:
-        require_reach(extent)
+    require_reach(plan)
     instants_of(plan)
     _require_emission(plan)
     return plan, _with_own_columns(plan, schema)

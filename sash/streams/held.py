@@ -14,13 +14,12 @@ from sash.frames.arrow_tables import Source
 from sash.frames.casting import as_type
 from sash.streams.contract import IS_LATE, REVISION
 from sash.streams.plans import KEY, Plan
+from sash.streams.policing import BEGIN, PLACE, SETTLED
 from sash.streams.reach import Settled, kept
 from sash.streams.timing import times_of
 
 if TYPE_CHECKING:
     from sash.streams.situation import Situation
-
-PLACE = "__sash_place"  # of a row among those that are sorted
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,8 @@ class Held:
         table = table.append_column(KEY, pa.array(self.keys))
         if not self.now.plan.is_grid:
             table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
+        if self.now.plan.has_policy:
+            table = table.append_column(SETTLED, pa.array((~self.is_new).astype(np.int64)))
         return self.now.timed(lambda: answer(self.now.plan.numbered, Source(table)))
 
     def answer_columns(self, rows: Any = None) -> dict[str, Any]:
@@ -99,7 +100,8 @@ class Held:
     @cached_property
     def reach(self) -> Any:
         """Which rows a window to come may look at."""
-        settled = Settled(Reader(Source(self.rows)), self.times, self.begins, self.now.watermark)
+        left = self.answers.column(BEGIN) if self.now.plan.has_policy else None
+        settled = Settled(Reader(Source(self.rows)), self.times, self.begins, self.now.watermark, left)
         return kept(self.now.plan, settled, self.now.instants)
 
     def in_reach(self, mask: Any) -> Any:

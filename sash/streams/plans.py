@@ -12,6 +12,7 @@ import pyarrow as pa
 from sash.errors import UnsupportedError
 from sash.frames.answering import policy_aggregates
 from sash.streams.contract import HASH, IS_LATE, REVISION
+from sash.streams.policing import going_on
 from sash.windows.durations import Duration
 
 if TYPE_CHECKING:
@@ -58,6 +59,11 @@ class Plan:
         """Whether answers are due at instants rather than rows."""
         return self.window.grid is not None and self.window.grid.rows is None
 
+    @property
+    def has_policy(self) -> bool:
+        """Whether a policy decides how far back the window reaches."""
+        return any(extent.policy is not None for extent in self.extents)
+
     @cached_property
     def read(self) -> list[str]:
         """The columns that keys, order and aggregates read."""
@@ -95,7 +101,8 @@ class Plan:
     def numbered(self) -> tuple[Spec, ...]:
         """The same specs over rows that are sorted, with keys numbered."""
         first = self.window.order_by[:1]
-        return tuple(replace(spec, window=replace(spec.window, by=(KEY,), order_by=first)) for spec in self.specs)
+        numbered = (replace(spec, window=replace(spec.window, by=(KEY,), order_by=first)) for spec in self.specs)
+        return tuple(going_on(spec) for spec in numbered)
 
     @cached_property
     def signature(self) -> dict[str, str]:

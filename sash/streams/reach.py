@@ -9,6 +9,7 @@ more. For each kind of window the settled rows still in reach are a last part of
     since(column)    all since the last mark
     delta(c, d)      those within d of the last one
     everything()     all
+    evict_while(...) those that the policy has left
     on a grid        those in a window after the last instant answered, and the last one, which says which that was
 
 Rows at or after the watermark are always kept.
@@ -22,6 +23,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from sash.errors import UnsupportedError
 from sash.frames.answering import Reader, require_truths
@@ -41,6 +43,7 @@ class Settled:
     times: Any  # in microseconds
     begins: Any
     watermark: int
+    left: Any = None  # for each row the first that a policy has left in its window; null: none
 
     @cached_property
     def starts(self) -> Any:
@@ -132,16 +135,29 @@ def _of_everything(extent: Extent, plan: Plan, rows: Settled, instants: Instants
     return rows.starts
 
 
+def _of_policy(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
+    assert rows.left is not None
+    array = rows.left.combine_chunks().take(pa.array(rows.last))
+    return np.where(array.is_null().to_numpy(zero_copy_only=False), rows.ends, array.fill_null(0).to_numpy())
+
+
 FIRST: dict[str, Callable[[Extent, Plan, Settled, Any], Any]] = {
     "rows": _of_rows, "range": _of_range, "session": _of_session, "since": _of_since, "delta": _of_delta,
-    "everything": _of_everything,
+    "everything": _of_everything, "evict_while": _of_policy,
 }  # fmt: skip
 
 
-def require_reach(extent: Extent) -> None:
-    """Refuse a window whose rows cannot be told without its whole past."""
-    if extent.kind not in FIRST:
+def require_reach(plan: Plan) -> None:
+    """Refuse what would need more than the rows in reach."""
+    if not plan.has_policy:
+        return
+    if len(plan.specs) > 1 or plan.window.grid is not None:
         raise UnsupportedError(
-            f"{extent.kind} on a stream: which rows a policy has left depends on all rows before, and this version of "
-            "Sash keeps no such state in Spark. Use range, rows, session, since or delta, or answer in batch"
+            "a slide policy on a stream stands alone: which rows it has left is only known for one window, at every "
+            "row. Call the specs one after the other, without every(...)"
+        )
+    if plan.streaming.emit != "final":
+        raise UnsupportedError(
+            f"a slide policy with emit={plan.streaming.emit!r}: a late row would change what the policy left in all "
+            "windows after it. Use emit='final', where rows are taken in order"
         )
