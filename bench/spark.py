@@ -1,93 +1,158 @@
 """Spark: our windows against its own, and against the least any Python can do: shuffle, sort, hand the rows over.
 
-Each ratio is of one run, the shorter of two measurements. `identity` is the same plan with a function that gives
-batches back as they are. `default` re-aggregates every frame, and is only asked where it ends this day; `tree` is
-Spark's segment tree, off by default. A DataFrame keeps its plan, so each is built anew after a setting has changed.
+Each ratio is of one run, the shortest of a few measurements. `identity` is the same plan with a function that gives
+batches back as they are; `tree` is Spark's segment tree, off by default; `default` re-aggregates every frame, and is
+only asked for few rows, where it ends this day, beside ours over the same few rows. A DataFrame keeps its plan, so each
+is built anew after a setting has changed.
+
+Hot keys are measured by Spark's own task metrics: the longest task of each stage, added up, is the time a cluster with
+cores enough would take. Processor time is that of all processes below this one, Java and Python together.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import json
+import os
 import tempfile
 import time
+import urllib.request
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import sash
 from bench.measuring import record
 
 NAME = "spark"
 TREE = "spark.sql.window.segmentTree.enabled"
-MOST_FRAMES = 3e9  # rows times window that Spark's default may re-aggregate
+SETTINGS = {
+    "spark.ui.enabled": True,  # task metrics are read from it
+    "spark.ui.port": 0,
+    "spark.ui.retainedTasks": 100_000,
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",  # the default is a type that Parquet has given up
+}
 OURS = {
     "total": sash.sum("x"), "top": sash.max("x"), "spread": sash.std("x"), "which": sash.argmax("x", "id")
 }  # fmt: skip
 THEIRS = {
     "total": "sum(x)", "top": "max(x)", "spread": "stddev_samp(x)", "which": "max_by(id, x)"
 }  # fmt: skip
+ROWS, MINUTES = (10, 100, 1_000, 10_000, 100_000), (1, 60, 30 * 24 * 60)
+WITH_TREE = (100, 10_000, 60)  # of both, those that the tree is asked for too
+RANGES = 8
 
 
-def run(quick: bool = False) -> Iterator[dict[str, Any]]:
-    """Rows of ratios: identity, ours, the segment tree and the default, for several keys and windows."""
-    n = 1_000_000 if quick else 10_000_000
-    spark = sash.spark.session("bench", memory="6g")
+def run(quick: bool = False, n: int | None = None) -> Iterator[dict[str, Any]]:
+    """Rows of ratios, one bar after the other."""
+    n = n or (1_000_000 if quick else 10_000_000)
+    spark = sash.spark.session("bench", memory="6g", settings=SETTINGS)
     with tempfile.TemporaryDirectory() as folder:
+        yield from memory(spark, n, folder)
+        require_same_answers(spark, folder)
         for keys in (1, 100, 10_000):
-            table = rides(spark, n, keys, f"{folder}/{keys}")
-            identity = seconds(lambda table=table: arranged(table).mapInArrow(lambda batches: batches, table.schema))
-            for rows in (10, 1_000, 100_000) if quick else (10, 100, 1_000, 10_000, 100_000):
-                yield {"what": f"{keys} keys, {rows} rows", **ratios(spark, table, identity, n, rows=rows)}
-            for minutes in (60,) if quick else (1, 60, 30 * 24 * 60):
-                yield {"what": f"{keys} keys, {minutes} min", **ratios(spark, table, identity, n, minutes=minutes)}
-        yield {"what": "a Python aggregate", **python_ratios(spark, rides(spark, n // 50, 100, f"{folder}/few"))}
+            yield from sweep(spark, n, keys, folder, quick=quick)
+        yield from many_keys(spark, n, folder)
+        yield from against_default(spark, folder, quick=quick)
+        yield from against_python(spark, folder, quick=quick)
+        yield from hot_key(spark, n, folder, repeats=1 if quick else 2)
 
 
-def rides(spark: Any, n: int, keys: int, path: str) -> Any:
-    """Rows a second apart, keys by turns, in a file."""
+# --- tables and clocks -----------------------------------------------------------------------------
+
+
+def rides(spark: Any, n: int, keys: int, folder: str) -> Any:
+    """Rows a second apart, keys by turns, in files."""
+    path = Path(folder) / f"{n} by {keys}"
     columns = (
         f"id % {keys} AS k", "CAST(id AS timestamp) AS ts", "rand(1) AS x", "id"
     )  # fmt: skip
-    spark.range(0, n, 1, 4).selectExpr(*columns).write.parquet(path)
-    return spark.read.parquet(path)
-
-
-def arranged(table: Any) -> Any:
-    return table.repartition("k").sortWithinPartitions("k", "ts", "id")
+    if not path.exists():
+        spark.range(0, n, 1, 8).selectExpr(*columns).write.parquet(str(path))
+    return spark.read.parquet(str(path))
 
 
 def seconds(build: Callable[[], Any], repeats: int = 2) -> float:
     """The time of a job that writes nowhere; the plan is built anew each time."""
     shortest = float("inf")
     for _ in range(repeats):
-        job = build()
         before = time.perf_counter()
-        job.write.format("noop").mode("overwrite").save()
+        build().write.format("noop").mode("overwrite").save()
         shortest = min(shortest, time.perf_counter() - before)
     return shortest
 
 
-def ratios(spark: Any, table: Any, identity: float, n: int, *, rows: int = 0, minutes: int = 0) -> dict[str, Any]:
+def identity(table: Any, order: str = "ts, id") -> Any:
+    """The least that Python can do."""
+    arranged = table.repartition("k").sortWithinPartitions("k", *order.split(", "))
+    return arranged.mapInArrow(lambda batches: batches, table.schema)
+
+
+def spec_of(*, rows: int = 0, minutes: int = 0) -> Any:
     window = sash.window(by="k", order_by=["ts", "id"])
-    spec = (window.rows(rows) if rows else window.range(f"{minutes} minutes")).agg(**OURS)
-    frame = (
-        f"ORDER BY ts, id ROWS BETWEEN {rows - 1} PRECEDING AND CURRENT ROW"
-        if rows
-        else f"ORDER BY ts RANGE BETWEEN INTERVAL {minutes} MINUTES PRECEDING AND CURRENT ROW"
-    )
-    ours = seconds(lambda: spec(table))
-    found = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / identity, 2)}
-    found["tree / ours"] = round(native(spark, table, frame, tree=True) / ours, 2)
-    if rows and n * rows <= MOST_FRAMES:
-        found["default / ours"] = round(native(spark, table, frame, tree=False) / ours, 1)
-    return found
+    return (window.rows(rows) if rows else window.range(f"{minutes} minutes")).agg(**OURS)
 
 
-def native(spark: Any, table: Any, frame: str, *, tree: bool) -> float:
+def native(spark: Any, table: Any, *, tree: bool, rows: int = 0, minutes: int = 0) -> float:
     """Spark's own; of the four aggregates its tree knows three, and one more would spoil them all."""
+    frame = f"ORDER BY ts, id ROWS BETWEEN {rows - 1} PRECEDING AND CURRENT ROW"
+    if minutes:
+        frame = f"ORDER BY ts RANGE BETWEEN INTERVAL {minutes} MINUTES PRECEDING AND CURRENT ROW"
     spark.conf.set(TREE, str(tree).lower())
     names = [name for name in THEIRS if not tree or name != "which"]
     answers = [f"{THEIRS[name]} OVER (PARTITION BY k {frame}) AS {name}" for name in names]
-    return seconds(lambda: table.selectExpr("*", *answers), repeats=2 if tree else 1)
+    return seconds(lambda: table.selectExpr("*", *answers), repeats=1)
+
+
+def require_same_answers(spark: Any, folder: str) -> None:
+    """Ours, whole and split, against Spark's own, before anything is timed."""
+    table, names = rides(spark, 20_000, 2, folder), ["id", *OURS]
+    over = "OVER (PARTITION BY k ORDER BY ts, id ROWS BETWEEN 999 PRECEDING AND CURRENT ROW)"
+    theirs = table.selectExpr("id", *(f"{THEIRS[name]} {over} AS {name}" for name in OURS)).toPandas()
+    for spec in (spec_of(rows=1_000), spec_of(rows=1_000).split_hot_keys(RANGES)):
+        ours = spec(table).select(*names).toPandas().sort_values("id", ignore_index=True)
+        unlike = (ours - theirs.sort_values("id", ignore_index=True)).abs().max().max()
+        if not unlike < 1e-9:
+            raise AssertionError(f"answers differ by {unlike}: {spec!r}")
+
+
+# --- bars ------------------------------------------------------------------------------------------
+
+
+def sweep(spark: Any, n: int, keys: int, folder: str, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """All lengths of windows over one table: at most 1.5 times identity, flat, ahead of the tree from 100 rows on."""
+    table = rides(spark, n, keys, folder)
+    seconds(lambda: spec_of(rows=10)(table.limit(1_000)), repeats=1)  # loads the machine code
+    least = seconds(lambda: identity(table))
+    flat = []
+    windows = [("rows", each) for each in ROWS] + [("minutes", each) for each in MINUTES]
+    for unit, length in windows[1::3] if quick else windows:
+        ours = seconds(lambda unit=unit, length=length: spec_of(**{unit: length})(table))
+        flat.append(ours)
+        found = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
+        if length in WITH_TREE:
+            found["tree / ours"] = round(native(spark, table, tree=True, **{unit: length}) / ours, 2)
+        yield {"what": f"{keys} keys, {length} {unit}", **found}
+    yield {"what": f"{keys} keys, all lengths", "longest / shortest": round(max(flat) / min(flat), 2)}
+
+
+def many_keys(spark: Any, n: int, folder: str) -> Iterator[dict[str, Any]]:
+    """A tenth as many keys as rows."""
+    table = rides(spark, n, n // 10, folder)
+    least, ours = seconds(lambda: identity(table)), seconds(lambda: spec_of(rows=10)(table))
+    found = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
+    yield {"what": f"{n // 10} keys of 10 rows", **found}
+
+
+def against_default(spark: Any, folder: str, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """The frame of every row once more: 10 times ours at 1,000 rows, 100 times at 10,000. Few rows: it is slow."""
+    for rows, n in ((1_000, 300_000), (10_000, 150_000)):
+        n = n // 10 if quick else n
+        table = rides(spark, n, 1, folder)
+        ours = seconds(lambda rows=rows, table=table: spec_of(rows=rows)(table))
+        default = native(spark, table, tree=False, rows=rows)
+        yield {"what": f"1 key, {rows} of {n} rows", "default / ours": round(default / ours, 1)}
 
 
 @sash.aggregate(state={"n": "i8", "total": "f8"})
@@ -106,30 +171,200 @@ class Mean:
         return state[1] / state[0] if state[0] else None
 
 
-def python_ratios(spark: Any, table: Any, rows: int = 1_000) -> dict[str, Any]:
-    """An aggregate in Python, against a pandas function over the same window."""
+def against_python(spark: Any, folder: str, *, quick: bool, rows: int = 1_000) -> Iterator[dict[str, Any]]:
+    """An aggregate in Python against all ways that PySpark has for one over a window: 30 times at 1,000 rows."""
     from pyspark.sql import Window
-    from pyspark.sql.functions import PandasUDFType, pandas_udf
 
-    mean = pandas_udf(lambda values: float(values.mean()), "double", PandasUDFType.GROUPED_AGG)
+    n = 40_000 if quick else 400_000
+    table = rides(spark, n, 10, folder)
     over = Window.partitionBy("k").orderBy("ts", "id").rowsBetween(1 - rows, 0)
     spec = sash.window(by="k", order_by=["ts", "id"]).rows(rows).agg(mean=sash.agg(Mean, "x"))
-    ours = seconds(lambda: spec(table))
-    theirs = seconds(lambda: table.withColumn("mean", mean("x").over(over)), repeats=1)
-    return {"us a row": round(ours / table.count() * 1e6, 2), "pandas_udf / ours": round(theirs / ours, 1)}
+    ours = seconds(lambda: spec(table), repeats=3)
+    found: dict[str, Any] = {"us a row": round(ours / n * 1e6, 2)}
+    for name, function in _in_python().items():
+        if function is None:
+            found[f"{name} / ours"] = "not in this PySpark"
+        else:
+            theirs = seconds(lambda function=function: table.withColumn("mean", function("x").over(over)), repeats=1)
+            found[f"{name} / ours"] = round(theirs / ours, 1)
+    yield {"what": "a Python aggregate", **found}
+
+
+def _in_python() -> dict[str, Any]:
+    """Means over windows as PySpark lets one write them; None: not in this version."""
+    import pandas as pd
+    import pyarrow as pa
+    import pyarrow.compute as pc
+    from pyspark.sql import functions
+
+    def by_pandas(values: pd.Series) -> float:
+        return float(values.mean())
+
+    def by_arrow(values: pa.Array) -> float:
+        return pc.mean(values).as_py()
+
+    by_pandas.__annotations__ = {"values": pd.Series, "return": float}
+    by_arrow.__annotations__ = {"values": pa.Array, "return": float}
+    return {
+        "pandas_udf": functions.pandas_udf(by_pandas, "double"),
+        "arrow_udf": functions.arrow_udf(by_arrow, "double") if hasattr(functions, "arrow_udf") else None,
+        "Aggregator": _incremental(),
+    }
+
+
+def _incremental() -> Any:
+    """The incremental Aggregator, which PySpark has in versions after 4.3."""
+    with contextlib.suppress(ImportError):
+        from pyspark.sql.aggregator import Aggregator, udaf
+
+        class Incremental(Aggregator):
+            zero = (0, 0.0)
+
+            def reduce(self, state, x):
+                return (state[0] + 1, state[1] + x)
+
+            def merge(self, older, newer):
+                return (older[0] + newer[0], older[1] + newer[1])
+
+            def finish(self, state):
+                return state[1] / state[0] if state[0] else None
+
+        return udaf(Incremental(), "double")
+    return None
+
+
+# --- hot keys --------------------------------------------------------------------------------------
+
+
+class Measured(NamedTuple):
+    """One call of a spec and its job, the look at the table included."""
+
+    clock: float
+    cpu: float  # of all processes
+    tasks: float  # the longest task of each stage, added up
+    jvm: float  # processor time of all tasks, as Spark has it
+
+
+def hot_key(spark: Any, n: int, folder: str, repeats: int) -> Iterator[dict[str, Any]]:
+    """One key in ranges: tasks at most 0.3 times the single one, processor time at most 1.5 times, clock not slower."""
+    table = rides(spark, n, 1, folder)
+    lengths = {"1,000 rows": {"rows": 1_000}, f"{n // 10:,} rows": {"rows": n // 10}}
+    lengths[f"{n * 864 // 10_000:,} seconds"] = {"minutes": n * 864 // 600_000}  # 10 days of 10^7 rows
+    for name, length in lengths.items():
+        spec = spec_of(**length)
+        whole = measured(spark, lambda spec=spec: spec(table), repeats)
+        split = measured(spark, lambda spec=spec: spec.split_hot_keys(RANGES)(table), repeats)
+        yield {
+            "what": f"1 key in {RANGES} ranges, {name}",
+            "tasks": round(split.tasks / whole.tasks, 2),
+            "cpu": round(split.cpu / whole.cpu, 2),
+            "clock": round(split.clock / whole.clock, 2),
+            "jvm": round(split.jvm / whole.jvm, 2),
+            "whole s": [round(each, 2) for each in whole],
+            "split s": [round(each, 2) for each in split],
+        }
+
+
+def measured(spark: Any, build: Callable[[], Any], repeats: int) -> Measured:
+    """The least of each over some runs, after one that makes Spark's code."""
+    runs = [_measured(spark, build) for _ in range(repeats + 1)][1:]
+    return Measured(*(min(each) for each in zip(*runs, strict=True)))
+
+
+def _measured(spark: Any, build: Callable[[], Any]) -> Measured:
+    known = {(stage["stageId"], stage["attemptId"]) for stage in _status(spark, "/stages")}
+    cpu, clock = _cpu_below(), time.perf_counter()
+    build().write.format("noop").mode("overwrite").save()
+    clock, cpu = time.perf_counter() - clock, _cpu_below() - cpu
+    tasks, jvm = 0.0, 0.0
+    for metrics in _tasks_since(spark, known):
+        tasks += max(each["executorRunTime"] for each in metrics) / 1e3
+        jvm += sum(each["executorCpuTime"] for each in metrics) / 1e9
+    return Measured(clock, cpu, tasks, jvm)
+
+
+def _tasks_since(spark: Any, known: set[Any]) -> Iterator[list[Any]]:
+    """The metrics of all tasks of each stage that is new. Spark's bookkeeping lags behind: wait until it has ended."""
+    while True:
+        new = [each for each in _status(spark, "/stages") if (each["stageId"], each["attemptId"]) not in known]
+        if new and not any(each["status"] in ("ACTIVE", "PENDING") for each in new):
+            break
+        time.sleep(0.1)
+    for stage in new:
+        if stage["status"] == "COMPLETE":
+            tasks = _status(spark, f"/stages/{stage['stageId']}/{stage['attemptId']}/taskList?length=100000")
+            yield [task["taskMetrics"] for task in tasks if "taskMetrics" in task]
+
+
+def _status(spark: Any, what: str) -> Any:
+    context = spark.sparkContext
+    with urllib.request.urlopen(f"{context.uiWebUrl}/api/v1/applications/{context.applicationId}{what}") as answer:
+        return json.load(answer)
+
+
+def _processes() -> dict[int, list[tuple[int, list[str]]]]:
+    """All processes by their parents: number, and what the system says of each."""
+    found: dict[int, list[tuple[int, list[str]]]] = {}
+    for path in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if path.name.isdigit():
+                said = (path / "stat").read_text()
+                fields = [said[said.index("(") + 1 : said.rindex(")")], *said[said.rindex(")") + 1 :].split()]
+                found.setdefault(int(fields[2]), []).append((int(path.name), fields))
+    return found
+
+
+def _below() -> Iterator[tuple[int, list[str]]]:
+    """The processes that this one has started, and theirs."""
+    processes, parents = _processes(), [os.getpid()]
+    while parents:
+        for number, fields in processes.get(parents.pop(), []):
+            parents.append(number)
+            yield number, fields
+
+
+def _cpu_below() -> float:
+    """Processor time of Spark and its Python, in seconds, with that of processes that have ended."""
+    ticks = sum(int(each) for _, fields in _below() for each in fields[12:16])
+    return ticks / os.sysconf("SC_CLK_TCK")
+
+
+# --- memory ----------------------------------------------------------------------------------------
+
+
+def memory(spark: Any, n: int, folder: str) -> Iterator[dict[str, Any]]:
+    """The most that a Python worker has held, before and after ten times the rows; first, while workers are new."""
+    peaks = []
+    for rows in (n // 10, n):
+        table = rides(spark, rows, 100, folder)
+        seconds(lambda table=table: spec_of(rows=1_000)(table), repeats=1)
+        peaks.append(max(_peak(number) for number, fields in _below() if fields[0].startswith("python")))
+    yield {
+        "what": "memory of a worker",
+        "MB": [round(peak / 1024) for peak in peaks],
+        "x 10 rows": round(peaks[1] / peaks[0], 2),
+    }
+
+
+def _peak(process: int) -> int:
+    """The most memory it ever had, in kB."""
+    for line in Path(f"/proc/{process}/status").read_text().splitlines():
+        if line.startswith("VmHWM"):
+            return int(line.split()[1])
+    return 0
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer windows, nothing recorded")
-    quick = parser.parse_args().quick
-    rows = []
-    for row in run(quick):
-        print(
-            "  ".join(f"{key} {value}" if key != "what" else f"{value:<24}" for key, value in row.items()), flush=True
-        )
+    parser.add_argument("--rows", type=int, help="so many rows, nothing recorded")
+    given = parser.parse_args()
+    rows, begin = [], time.perf_counter()
+    for row in run(given.quick, given.rows):
+        shown = "  ".join(f"{key} {value}" for key, value in row.items() if key != "what")
+        print(f"{(time.perf_counter() - begin) / 60:5.1f} min  {row['what']:<28}  {shown}", flush=True)
         rows.append(row)
-    if not quick:
+    if not given.quick and given.rows is None:
         print(f"recorded in {record(NAME, rows)}")
 
 

@@ -4,9 +4,9 @@
        F0 F1 .. Fn     M       B0 B1 B2 ..
        `-- suffixes ---'       `-- prefix --'               window of Bj from Fi = suffix[i] + prefix
 
-No window begins in the middle or behind it, so of the middle one partial is enough, however many rows it stands for. This
-is the boundary scan of SBA and PBA with one boundary, for windows of any length: `Folds` makes the partials of
-middles, `Bridged` answers over them. Both speak of one key at a time.
+No window begins in the middle or behind it, so of the middle one partial is enough, whatever number of rows it stands
+for. This is the boundary scan of SBA and PBA with one boundary, for windows of any length: `Folds` makes the partials
+of middles, `Bridged` answers over them. Both speak of one key at a time.
 
 Invariants of a bridge with n front rows, cells counted from FRONT
     I1  cell i holds F[i] + ... + F[n - 1] + M     for i <= n
@@ -20,6 +20,7 @@ sections 4.2 to 4.4. Departure: chunks are ranges of rows on different machines,
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
@@ -192,7 +193,7 @@ class Folds:
         with explaining([task.monoid.name for task in tasks]):
             self._begin(tasks, batch)
             given = [group.columns(tasks, n) for group, _, _ in self._parts]
-            for first, stop in zip(edges, edges[1:], strict=False):
+            for first, stop in itertools.pairwise(edges):
                 inside = [k for k, (begin, end) in enumerate(stretches) if begin <= first and stop <= end]
                 self._fold(given, first, stop, inside)
 
@@ -344,7 +345,8 @@ class Bridged:
         return np.where(places <= self._n_front, places, places + (self._middle.n_rows - 1))
 
     def _answers(self, inputs: Inputs, windows: Windows, is_short: Any) -> list[Column]:
-        tasks, answers = tasks_of(inputs.columns, self._aggregates), {}
+        tasks = tasks_of(inputs.columns, self._aggregates)
+        answers: dict[int, Column] = {}
         with explaining([task.monoid.name for task in tasks]):
             for group, made, pool, at in self._parts:
                 results = made.cells.results(len(windows.starts))

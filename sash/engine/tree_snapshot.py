@@ -17,6 +17,7 @@ from sash.aggregators.fiba.layout import (
     FREE_BLOCK,
     FREE_INNER,
     FREE_LEAF,
+    GAP,
     LEFT_FINGER,
     N_BLOCKS,
     N_FIELDS,
@@ -34,6 +35,7 @@ from sash.engine.snapshot import arrays_of, dump_pool, load_pool, seal, unseal
 from sash.engine.trees import Trees, new_tree
 from sash.errors import FormatError
 
+LAYOUT = 2  # of registers and scratch places; 1 had neither suffixes nor a gap in the left finger
 NODE_REGISTERS = (ROOT, LEFT_FINGER, RIGHT_FINGER, FREE_LEAF, FREE_INNER)
 
 
@@ -76,6 +78,8 @@ def _filled(trees: Trees, registers: Any, links: Any, children: Any, keys: Any, 
         (np.asarray([registers[FREE_BLOCK]]), n_blocks),
     ):  # fmt: skip
         _require(bool(((numbers >= 0) & (numbers < end)).all()), "it names nodes that it has not")
+    n_left = int(rows[registers[LEFT_FINGER], ARITY])
+    _require(0 <= registers[GAP] < width - n_left or registers[GAP] == 0, "its gap is too large")
     tree = new_tree(trees, n_nodes, n_blocks)
     tree.at[:] = registers
     tree.at[N_NODES], tree.at[N_BLOCKS] = n_nodes, n_blocks
@@ -106,6 +110,6 @@ def _signature(trees: Trees) -> list[Any]:
     wanted = trees.wanted
     form = "compiled" if wanted.is_compiled else "interpreted"
     return [
-        wanted.algorithm, form, wanted.key_kind, wanted.min_arity,
+        wanted.algorithm, LAYOUT, form, wanted.key_kind, wanted.min_arity,
         *([monoid.name, str(ungraded(monoid).state)] for monoid in wanted.monoids),
     ]  # fmt: skip

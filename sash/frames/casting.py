@@ -15,6 +15,8 @@ def as_type(name: str, array: Any, types: Mapping[str, Any]) -> Any:
     wanted = types.get(name)
     if wanted is None or array.type == wanted:
         return array
+    if array.null_count == len(array):  # of no answer at all the type is anybody's guess
+        return pa.nulls(len(array), wanted)
     try:
         return array.cast(wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:

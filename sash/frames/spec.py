@@ -30,6 +30,7 @@ class Options(TypedDict, total=False):
     idle: Any
     changes: str | None
     shards: int
+    state: str | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -37,7 +38,7 @@ class Placement:
     """Where Spark works on which rows; tables in memory do not look at it."""
 
     is_presorted: bool = False
-    ranges: int | str | None = None  # into how many a hot key is split: a number, "auto", or None: it is not
+    ranges: int | str | None = None  # into how many a hot key is split: a number, "auto", False; None: nothing was said
     hotter_than: int | None = None  # rows; None: whatever suits `ranges`
 
     def __repr__(self) -> str:
@@ -101,6 +102,9 @@ class Spec:
             A column that says which rows are deletions or corrections of earlier ones; with "revise" only.
         shards
             Into how many parts keys are divided; fixed for the life of a checkpoint.
+        state
+            The address of a store that keeps the state, as in "redis://host:6379/0" or "lmdb:///path"; such a stream
+            is started by `sash.spark.run`. None: Spark keeps it, beside its checkpoint.
         """
         return replace(self, streaming=read_streaming(emit, lateness, late, dict(options)))
 
@@ -123,9 +127,10 @@ class Spec:
     def split_hot_keys(self, ranges: Any = "auto", *, hotter_than: int | None = None) -> Spec:
         """The same, with keys too large for one task of Spark split into ranges of time, a task for each.
 
-        When the spec is called, it looks at the table for keys of more than `hotter_than` rows (a million) and for where their
-        ranges should begin: two small jobs. "auto" makes a range for each so many rows; a number forces so
-        many ranges on the largest keys, of whatever size; False takes it back. Answers are the same.
+        When the spec is called, it looks at the table for keys of more than `hotter_than` rows and for where their
+        ranges should begin: two or three small jobs. "auto" takes a million for hot, and makes a range for each
+        million rows. A number forces so many ranges on the largest keys, of whatever size, if `hotter_than` is not
+        given. False leaves them whole. Answers are the same.
         """
         return replace(self, placement=_split(self.placement, ranges, hotter_than))
 
@@ -245,7 +250,7 @@ def _require_distinct_names(specs: tuple[Spec, ...]) -> None:
 
 def _split(placement: Placement, ranges: Any, hotter_than: Any) -> Placement:
     if ranges is False:
-        return replace(placement, ranges=None, hotter_than=None)
+        return replace(placement, ranges=False, hotter_than=None)
     if ranges != "auto":
         is_number = isinstance(ranges, int) and not isinstance(ranges, bool)
         if not is_number or not 1 <= ranges <= MOST_RANGES:

@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from typing import Any
 
-from sash.errors import DeclarationError
+from sash.errors import DeclarationError, UnknownNameError
 from sash.frames.extents import require_choice, require_rows
+from sash.stores import urls
+from sash.stores.opening import SCHEMES
 from sash.windows.durations import Duration, read_length
 
 EMIT = ("final", "eager", "revise")
 LATE = ("drop", "raise", "aside")
+IN_FILES = ("lmdb", "sqlite")  # kinds of store
 NO_TIME, DAY = Duration(0), Duration(86_400_000_000_000)
 
 
@@ -25,11 +28,13 @@ class Streaming:
     idle: Duration | None = None
     changes: str | None = None
     shards: int = 8
+    state: str | None = None  # the address of a store, which may have a password in it
 
     def __repr__(self) -> str:
         given = {field.name: getattr(self, field.name) for field in fields(self)}
-        shown = [f"{name}={value!r}" for name, value in given.items() if value != getattr(AS_BY_DEFAULT, name)]
-        return f"stream({', '.join(shown)})"
+        given["state"] = None if self.state is None else shown(self.state)
+        told = [f"{name}={value!r}" for name, value in given.items() if value != getattr(AS_BY_DEFAULT, name)]
+        return f"stream({', '.join(told)})"
 
 
 AS_BY_DEFAULT = Streaming()
@@ -56,7 +61,36 @@ def read_streaming(emit: Any, lateness: Any, late: Any, others: dict[str, Any]) 
         None if idle is None else _time(idle, "idle"),
         changes,
         require_rows("shards", shards),
+        _read_state(others.get("state")),
     )
+
+
+def _read_state(given: Any) -> str | None:
+    """Check the address of a store, as far as it can be without opening it."""
+    if given is None:
+        return None
+    if not isinstance(given, str):
+        raise DeclarationError(f"state is the address of a store, got a {type(given).__name__}")
+    scheme = given.partition(":")[0].lower()
+    if scheme not in SCHEMES and scheme.isidentifier():
+        raise UnknownNameError.among("kind of store", scheme, SCHEMES)
+    if scheme not in SCHEMES or scheme == "memory":
+        raise DeclarationError(
+            "state is the address of a store that all workers can open, as in state='redis://host:6379/0' or "
+            "'lmdb:///absolute/path'"
+        )
+    parsed = urls.parse(given)
+    if scheme in IN_FILES and not parsed.file_path().startswith("/"):
+        raise DeclarationError(f"state={shown(given)!r}: workers run elsewhere, so the path has to be absolute")
+    return given
+
+
+def shown(address: str) -> str:
+    """The address of a store without what may be secret: the password, and options."""
+    parsed = urls.parse(address)
+    user = "" if parsed.user is None else f"{parsed.user}@"
+    port = "" if parsed.port is None else f":{parsed.port}"
+    return f"{parsed.scheme}://{user}{parsed.host or ''}{port}{parsed.path}"
 
 
 def _time(given: Any, name: str) -> Duration:

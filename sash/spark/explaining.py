@@ -9,6 +9,7 @@ from sash.frames.arrow_tables import Source
 from sash.frames.planning import plan
 from sash.spark.batch import ZONE, require_batch
 from sash.spark.schemas import arrow_schema
+from sash.spark.splitting import HOT, MOST_KEYS, Splittable, asked_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -45,5 +46,40 @@ def _steps(specs: Sequence[Spec], table: DataFrame) -> list[tuple[str, str]]:
     several = "" if len(specs) == 1 else f"; {len(specs)} specs share it, and the shuffle and the sort"
     steps.append(("pass", f"one a partition, over Arrow batches of at most {conf.get(BATCH, '10000')} rows{several}"))
     steps.append(("columns", f"all {len(table.columns)} travel to Python and back; select those you need first"))
-    steps.append(("rows a task", "those of its keys: the largest key is never less than one task"))
+    steps.append(("rows a task", _rows_of_a_task(specs)))
+    steps += _hot_keys(specs, table)
     return steps
+
+
+def _rows_of_a_task(specs: Sequence[Spec]) -> str:
+    asked = asked_of(specs)
+    if asked is None:
+        return "those of its keys: the largest key is never less than one task"
+    return "those of its keys, or of one range of a hot key with what its windows reach back to"
+
+
+def _hot_keys(specs: Sequence[Spec], table: DataFrame) -> list[tuple[str, str]]:
+    """How hot keys will be looked for, or why they will not."""
+    asked = asked_of(specs)
+    if asked is None:
+        return []
+    splittable = Splittable(specs, table.schema, str(table.sparkSession.conf.get(ZONE)))
+    if splittable.reason is not None:
+        return [("hot keys", f"not split: {splittable.reason}")]
+    least = "a tenth of the largest one's" if asked.hotter_than is None else f"{asked.hotter_than:,}"
+    many = f"{asked.ranges} ranges each"
+    if asked.ranges == "auto":
+        least, many = f"{asked.hotter_than or HOT:,}", "a range for each so many rows"
+    n_jobs = 3 if splittable.counts_rows else 2
+    lines = [
+        f"a look ({n_jobs} jobs over the keys and {specs[0].window.order_by[0]}) when the spec is called, for keys of "
+        f"more than {least} rows; at most {MOST_KEYS} are split, into {many}",
+        "two passes, with a shuffle of packed batches in between; other keys go the ordinary way",
+    ]
+    longer = "windows longer than a range: its rows count as one partial, which is sent"
+    wide = next((each for each in splittable.too_wide if each), None)
+    if wide is not None and asked.ranges == "auto":
+        longer = f"not split if windows are longer than a range: {wide}"
+    elif wide is not None:
+        longer = f"windows longer than a range: all their rows are sent, as {wide}"
+    return [("hot keys" if k == 0 else "", line) for k, line in enumerate([*lines, longer])]

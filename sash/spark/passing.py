@@ -15,7 +15,7 @@ from __future__ import annotations
 import traceback
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -27,10 +27,10 @@ from sash.engine.running import Run
 from sash.errors import DataError, SashError, SumOverflowError, UnsupportedError
 from sash.frames.answering import Arranged, Columns, Decoder, Reader, bound_for, require_truths, time_names
 from sash.frames.arrow_tables import Source
+from sash.frames.changes import Changes
 from sash.frames.extents import show_aggregate
 from sash.frames.measuring import Bound, Measure, in_units, instants_as_times, mark_column, measure, scale_of
 from sash.spark.carrying import Memory
-from sash.spark.changes import Changes
 from sash.windows.bounds import Every
 
 if TYPE_CHECKING:
@@ -78,6 +78,17 @@ class Given:
 
     def __init__(self, reader: Reader, rows: Arranged) -> None:
         self.reader, self.rows = reader, rows
+
+
+class Names(Protocol):
+    """Rows as a user knows them."""
+
+    @property
+    def first_of_last(self) -> int:
+        """The number of the first row of the last batch."""
+
+    def named(self, row: int) -> str:
+        """A row by its key and order."""
 
 
 class SortedRows:
@@ -140,12 +151,17 @@ class Lane:
         assert extent is not None
         self.spec, self._extent = spec, extent
         self._memory = Memory()
-        self._run: Run | None = None
+        self._run: Any = None
         self._decoders: list[Decoder] = []
         self._was_null = False  # the order of the last row
         self._last_mark: Any = None
         self.bound: Any = None  # known with the first batch, as is the scale of the order
         self.scale: Any = None
+        self.n_unasked = 0  # the first so many answers are of rows that are only there for the others
+
+    def new_run(self, aggregates: Mapping[str, Any]) -> Any:
+        """What answers, once the types of the columns are known."""
+        return Run(self.bound.bounds, aggregates, self.spec.forced)
 
     @property
     def is_begun(self) -> bool:
@@ -157,14 +173,17 @@ class Lane:
         """No later window begins before this row."""
         return 0 if self._run is None else self._run.begin
 
-    def push(self, given: Given, names: SortedRows) -> LaneAnswers:
+    def push(self, given: Given, names: Names) -> LaneAnswers:
         """Take a batch; what has settled."""
+        return self._read(self.enter(given, names))
+
+    def enter(self, given: Given, names: Names) -> Answered:
+        """Take a batch; what has settled, as numbers."""
         columns = Columns(given.reader, given.rows, self._memory)
         coded = {name: columns.code(aggregate) for name, aggregate in self.spec.aggregates}
         if self._run is None:
             self.bound, self.scale = bound_for(self.spec, given.reader, given.rows, columns), given.rows.order.scale
-            aggregates = {name: each.aggregate for name, each in coded.items()}
-            self._run = Run(self.bound.bounds, aggregates, self.spec.forced)
+            self._run = self.new_run({name: each.aggregate for name, each in coded.items()})
         elif self._extent.policy is not None:
             bound_for(self.spec, given.reader, given.rows, columns)  # carries what the policy reads
         is_sometimes_null = self._extent.min_rows > 0
@@ -174,16 +193,13 @@ class Lane:
         ]
         begins, order = self._in_bounds(given.rows, self.bound)
         batch = Batch(begins, order, columns.columns, self._mark(given, names, begins))
-        run = self._run
-        return self._answers(lambda: run.push(batch), names)
+        return self._answers(lambda: self._run.push(batch), names)
 
-    def finish(self, names: SortedRows) -> LaneAnswers:
+    def finish(self, names: Names) -> LaneAnswers:
         """Answer what still waits."""
-        assert self._run is not None
-        return self._answers(self._run.finish, names)
+        return self._read(self._answers(self._run.finish, names))
 
-    def _answers(self, work: Any, names: SortedRows) -> LaneAnswers:
-        assert self._run is not None
+    def _answers(self, work: Any, names: Names) -> Answered:
         try:
             answered: Answered = work()
         except SumOverflowError as error:
@@ -192,13 +208,24 @@ class Lane:
             raise
         except Exception as error:
             raise self._at_fault(error, names) from error
+        return self._asked(answered)
+
+    def _read(self, answered: Answered) -> LaneAnswers:
+        """Answers in their types."""
         arrays = {each.name: each.answer(column) for each, column in zip(self._decoders, answered.answers, strict=True)}
         self._memory.forget(self._run.begin)
         return LaneAnswers(answered, arrays)
 
-    def _at_fault(self, error: Exception, names: SortedRows) -> DataError:
+    def _asked(self, answered: Answered) -> Answered:
+        """Drop answers that nobody waits for."""
+        n = min(self.n_unasked, len(answered.rows))
+        if n == 0:
+            return answered
+        self.n_unasked -= n
+        return answered._replace(rows=answered.rows[n:], answers=[_from(each, n) for each in answered.answers])
+
+    def _at_fault(self, error: Exception, names: Names) -> DataError:
         """Whose function raised, and at which row."""
-        assert self._run is not None
         codes = {frame.f_code for frame, _ in traceback.walk_tb(error.__traceback__)}
         culprits = [f"{name}={show_aggregate(each)}" for name, each in self.spec.aggregates if _functions(each) & codes]
         where = names.named(self._run.n_inserted)
@@ -219,7 +246,7 @@ class Lane:
         begins[0] |= was_null and valid[0]
         return begins, np.where(valid, order, 0)
 
-    def _mark(self, given: Given, names: SortedRows, begins: Any) -> Column | None:
+    def _mark(self, given: Given, names: Names, begins: Any) -> Column | None:
         """The column that decides beside the order, for delta and since."""
         name = self._extent.column
         if name is None:
@@ -231,7 +258,6 @@ class Lane:
         before = np.concatenate([marks[:1] if self._last_mark is None else self._last_mark, marks[:-1]])
         falls = (marks < before) & ~begins
         if falls.any():
-            assert self._run is not None
             row = int(falls.argmax())
             raise DataError(
                 f"delta({name!r}) needs a column that never falls within a key, but it falls to {array[row].as_py()!r} "
@@ -239,6 +265,10 @@ class Lane:
             )
         self._last_mark = marks[-1:].copy()
         return Column(marks, None)
+
+
+def _from(column: Column, n: int) -> Column:
+    return Column(column.values[n:], None if column.valid is None else column.valid[n:])
 
 
 class LaneAnswers:

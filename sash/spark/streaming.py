@@ -42,6 +42,7 @@ METRICS = "sash"  # under this name counts stand in observedMetrics of a query's
 
 def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = None) -> DataFrame:
     """Answer specs with the same keys and order over a stream, which may begin with rows of history."""
+    _require_rocksdb(str(table.sparkSession.conf.get(PROVIDER)))
     plan, schema = planned(tuple(specs), table)
     packed = with_hidden_columns(plan, table).mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary")
     answered = packed.groupBy("shard").transformWithState(
@@ -54,9 +55,7 @@ def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = 
 
 def planned(specs: tuple[Spec, ...], table: DataFrame) -> tuple[Plan, StructType]:
     """Check everything that can be checked before a query starts."""
-    spark = table.sparkSession
-    _require_rocksdb(str(spark.conf.get(PROVIDER)))
-    zone = str(spark.conf.get(ZONE))
+    zone = str(table.sparkSession.conf.get(ZONE))
     schema, types = answer_schema(specs, table.schema, zone)
     rows = pa.schema([field.with_nullable(True) for field in arrow_schema(table.schema, zone)])
     plan = Plan(specs, rows, types, specs[0].streaming.shards)
@@ -104,14 +103,15 @@ def _with_own_columns(plan: Plan, schema: StructType) -> StructType:
 
 def with_hidden_columns(plan: Plan, table: DataFrame) -> DataFrame:
     """Rows with the hash of their keys, whether they are too far ahead, and the watermark set."""
-    time, future, lateness = fn.col(plan.time), plan.streaming.future, plan.streaming.lateness
+    future, lateness = plan.streaming.future, plan.streaming.lateness
+    time, kind = _event_time(plan)
     far = fn.lit(False)
     if future is not None:
         ahead = fn.expr(f"current_timestamp() + INTERVAL {microseconds(future)} MICROSECOND")
-        far = fn.coalesce(time.cast("timestamp") > ahead, fn.lit(False))
-    event = fn.when(~far, time.cast("timestamp"))
+        far = fn.coalesce(time > ahead.cast(kind), fn.lit(False))
+    event = fn.when(~far, time)
     table = table.select("*", _hash(plan).alias(HASH), far.alias(FAR),
-                         fn.coalesce(event, fn.lit(LONG_AGO).cast("timestamp")).alias(EVENT))  # fmt: skip
+                         fn.coalesce(event, fn.lit(LONG_AGO).cast(kind)).alias(EVENT))  # fmt: skip
     delay = -(-microseconds(lateness) // MILLISECOND)  # Spark's watermark is in milliseconds: rather one too many
     return table.withWatermark(EVENT, f"{delay} milliseconds").drop(EVENT)
 
@@ -123,20 +123,34 @@ def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
     for name in table.columns:
         if name not in history.columns:
             raise DeclarationError(f"seed(...): history has no column {name!r}, but {', '.join(history.columns)}")
-    casts = [fn.col(field.name).cast(field.dataType).alias(field.name) for field in table.schema]
-    rows = history.select(*casts).where(fn.col(plan.time).isNotNull())
-    end = rows.agg(fn.max(fn.col(plan.time).cast("timestamp")).alias(END))
+    casts = [fn.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in table.schema]
+    time, _ = _event_time(plan)
+    rows = history.select(*casts).where(time.isNotNull())
+    end = rows.agg(fn.max(time).alias(END))
     rows = rows.crossJoin(fn.broadcast(end))
     if all(extent.kind == "range" for extent in plan.extents) and not plan.is_grid:
         far = max(microseconds(extent.length) + microseconds(extent.lag) for extent in plan.extents)
         far += microseconds(plan.streaming.lateness)
-        rows = rows.where(fn.col(plan.time) >= fn.col(END) - fn.expr(f"INTERVAL {far} MICROSECOND"))
+        rows = rows.where(time >= fn.col(END) - fn.expr(f"INTERVAL {far} MICROSECOND"))
     hashed = rows.select("*", _hash(plan).alias(HASH))
     return hashed.mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary").groupBy("shard")
 
 
+def _event_time(plan: Plan) -> tuple[Column, str]:
+    """The time of a row, and its type: one whose microseconds are those that a shard sees, whatever the zone."""
+    time, arrow_type = fn.col(quoted(plan.time)), plan.schema.field(plan.time).type
+    if pa.types.is_date32(arrow_type) or arrow_type.tz is None:
+        return time.cast("timestamp_ntz"), "timestamp_ntz"
+    return time, "timestamp"
+
+
 def _hash(plan: Plan) -> Column:
-    return fn.xxhash64(*plan.window.by) if plan.window.by else fn.lit(0).cast("long")
+    return fn.xxhash64(*map(quoted, plan.window.by)) if plan.window.by else fn.lit(0).cast("long")
+
+
+def quoted(name: str) -> str:
+    """A column by its name, whatever letters it has."""
+    return "`" + name.replace("`", "``") + "`"
 
 
 def _answered_schema() -> str:

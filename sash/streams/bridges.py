@@ -98,7 +98,7 @@ class Bridge:
 
 def is_bridgeable(plan: Plan) -> bool:
     """Whether partials can stand for rows, in all specs of a plan."""
-    if plan.window.grid is not None or plan.streaming.changes is not None:
+    if plan.window.grid is not None or plan.streaming.changes is not None or plan.streaming.idle is not None:
         return False
     if any(each.kind not in BRIDGED or (each.rows is not None and each.lag != 0) for each in plan.extents):
         return False

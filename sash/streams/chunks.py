@@ -26,6 +26,7 @@ from sash.algebra import codec
 from sash.engine import snapshot
 from sash.frames.answering import Reader, arrange
 from sash.frames.arrow_tables import Source
+from sash.streams.blocks import read_rows, write_rows
 from sash.streams.bridges import Bridge
 from sash.streams.contract import Blocks
 from sash.streams.middles import Middles
@@ -99,8 +100,8 @@ class Chunks:
             if each.partials is None and place < len(self.chunks) - 1:  # C2
                 each = self.chunks[place] = self._with_partials(each)
             if each.number not in self._written:
-                batch = each.rows.select(self._plan.kept_schema.names).combine_chunks().to_batches()[0]
-                self._blocks.put(CHUNK, self._block(each.number), batch.serialize().to_pybytes())
+                rows = each.rows.select(self._plan.kept_schema.names)
+                self._blocks.put(CHUNK, self._block(each.number), write_rows(rows))
         there = {each.number for each in self.chunks}
         for number in self._written - there:
             self._blocks.delete(CHUNK, self._block(number))
@@ -135,7 +136,7 @@ class Chunks:
             return chunk.rows
         data = self._blocks.get(CHUNK, self._block(chunk.number))
         assert data is not None, "a chunk is written before it is listed"
-        rows = pa.Table.from_batches([pa.ipc.read_record_batch(pa.py_buffer(data), self._plan.kept_schema)])
+        rows = pa.Table.from_batches([read_rows(data, self._plan.kept_schema)])
         return rows.append_column(NEW, pa.array(np.full(rows.num_rows, -1)))
 
     def _read(self, first: int, stop: int) -> Any:
@@ -237,10 +238,8 @@ class Chunks:
 
     # --- rows away ----------------------------------------------------------------------------------
 
-    def forget(self, watermark: int, idle: int | None) -> None:
+    def forget(self, watermark: int) -> None:
         """Let go of chunks that no window to come begins in."""
-        if self.chunks and idle is not None and self.chunks[-1].last < watermark - idle:
-            self.chunks, self._base = [], [None] * len(self._bridges)
         n_gone = min((self._n_out_of_reach(each, watermark) for each in self._plan.extents), default=0)
         for each in self.chunks[:n_gone]:
             self._base = [self._with_chunk(k, each) for k in range(len(self._bridges))]

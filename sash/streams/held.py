@@ -12,8 +12,9 @@ import pyarrow as pa
 from sash.frames.answering import Reader, answer, arrange
 from sash.frames.arrow_tables import Source
 from sash.frames.casting import as_type
+from sash.streams.blaming import naming_rows
 from sash.streams.contract import IS_LATE, REVISION
-from sash.streams.plans import KEY, Plan
+from sash.streams.plans import KEY, Plan, microseconds
 from sash.streams.policing import BEGIN, PLACE, SETTLED
 from sash.streams.reach import Settled, kept
 from sash.streams.timing import times_of
@@ -38,10 +39,13 @@ class Held:
         rows = pa.concat_tables([stored, new]).combine_chunks()
         by_rows = replace(now.plan.window, grid=None)
         arranged = arrange(by_rows, Reader(Source(rows)))
-        if arranged.numbers is None:
-            return cls(now, rows, arranged.begins, np.arange(rows.num_rows), stored.num_rows)
-        rows = rows.take(pa.array(arranged.numbers)).combine_chunks()
-        return cls(now, rows, arranged.begins, arranged.numbers, stored.num_rows)
+        numbers = arranged.numbers
+        if numbers is None:
+            numbers = np.arange(rows.num_rows)
+        else:
+            rows = rows.take(pa.array(numbers)).combine_chunks()
+        begins = arranged.begins | _silences(now, rows)
+        return cls(now, rows, begins, numbers, stored.num_rows)
 
     @cached_property
     def is_new(self) -> Any:
@@ -67,7 +71,9 @@ class Held:
             table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
         if self.now.plan.has_policy:
             table = table.append_column(SETTLED, pa.array((~self.is_new).astype(np.int64)))
-        return self.now.timed(lambda: answer(self.now.plan.numbered, Source(table)))
+        return self.now.timed(
+            lambda: naming_rows(self.now.plan, table, lambda specs, rows: answer(specs, Source(rows)))
+        )
 
     def answer_columns(self, rows: Any = None) -> dict[str, Any]:
         """The answers by name, in the types announced; some of them, by their places in `answers`."""
@@ -107,6 +113,14 @@ class Held:
     def in_reach(self, mask: Any) -> Any:
         """Some of the rows."""
         return self.rows if mask.all() else self.rows.filter(pa.array(mask))
+
+
+def _silences(now: Situation, rows: Any) -> Any:
+    """Where a key has been silent for so long that it is forgotten: it begins anew, as another key."""
+    begins = np.zeros(rows.num_rows, np.bool_)
+    if now.plan.streaming.idle is not None:
+        begins[1:] = np.diff(times_of(rows.column(now.plan.time))) > microseconds(now.plan.streaming.idle)
+    return begins
 
 
 def in_form(plan: Plan, given: Any, answers: dict[str, Any]) -> Any:

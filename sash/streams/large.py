@@ -19,7 +19,7 @@ from sash.frames.keys import joint_codes
 from sash.streams.bridges import Bridge, is_bridgeable
 from sash.streams.chunks import NEW, ROWS, Chunks, in_order
 from sash.streams.contract import HASH, Blocks
-from sash.streams.plans import Plan, microseconds
+from sash.streams.plans import Plan
 
 if TYPE_CHECKING:
     from sash.streams.held import Held
@@ -92,8 +92,7 @@ class LargeKeys:
 
     def keep(self, chunks: Chunks, watermark: int) -> None:
         """Write what is left of a key."""
-        idle = self.plan.streaming.idle
-        chunks.forget(watermark, None if idle is None else microseconds(idle))
+        chunks.forget(watermark)
         chunks.save()
         if chunks.is_empty:
             del self.hashes[chunks.number]

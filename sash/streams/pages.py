@@ -22,8 +22,10 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.errors import FormatError
 from sash.frames.buffers import single
 from sash.frames.changes import changes_within
+from sash.streams.blocks import one_batch, read_rows
 from sash.streams.contract import HASH, Blocks
 
 PAGE = "page"
@@ -58,8 +60,8 @@ class Pages:
             data = self._blocks.get(PAGE, number)
             if data is not None:
                 self.n_bytes -= len(data)  # until it is written again
-                keys.append(_read(data, self._keys, LENGTH.size))
-                rest.append(_read(data, self._rest, LENGTH.size + LENGTH.unpack_from(data)[0]))
+                keys.append(read_rows(data, self._keys, LENGTH.size))
+                rest.append(read_rows(data, self._rest, LENGTH.size + _length(data)))
         return self._joined(pa.Table.from_batches(keys, self._keys), pa.Table.from_batches(rest, self._rest))
 
     def _joined(self, keys: Any, rest: Any) -> Any:
@@ -107,7 +109,7 @@ class Pages:
         counts = np.diff(np.append(starts, rows.num_rows)).astype(np.int32)
         keys = rows.select(self._keys.names[:-1]).take(pa.array(starts))
         keys = keys.append_column(self._keys.field(COUNT), pa.array(counts))
-        return _one_batch(keys), _one_batch(rows.select(self._rest.names))
+        return one_batch(keys), one_batch(rows.select(self._rest.names))
 
     def _starts(self, rows: Any) -> Any:
         """Where keys begin: another hash, or, among the very few that share one, another key."""
@@ -119,14 +121,13 @@ class Pages:
         return np.flatnonzero(begins)
 
 
-def _one_batch(table: Any) -> Any:
-    return pa.RecordBatch.from_arrays([single(column) for column in table.columns], schema=table.schema)
+def _length(data: bytes) -> int:
+    if len(data) < LENGTH.size:
+        raise FormatError(f"a page of the state of a stream is damaged: it has {len(data)} bytes")
+    length: int = LENGTH.unpack_from(data)[0]
+    return length
 
 
 def _together(keys: Any, rest: Any) -> bytes:
     first = keys.serialize()
     return b"".join((LENGTH.pack(first.size), first, rest.serialize()))
-
-
-def _read(data: bytes, schema: Any, offset: int) -> Any:
-    return pa.ipc.read_record_batch(pa.py_buffer(data).slice(offset), schema)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from sash.streams.blocks import read_rows, write_rows
 from sash.streams.contract import Blocks
 
 PIECE = "piece"
@@ -44,8 +45,7 @@ class Waiting:
         rows, due = rows.take(pa.array(order)).combine_chunks(), due[order]
         for begin in range(0, len(due), ROWS):
             end = min(begin + ROWS, len(due))
-            piece = rows.slice(begin, end - begin).to_batches()[0]
-            self._blocks.put(PIECE, self.next_number, piece.serialize().to_pybytes())
+            self._blocks.put(PIECE, self.next_number, write_rows(rows.slice(begin, end - begin)))
             self.pieces.append([self.next_number, int(due[begin]), int(due[end - 1]), end - begin])
             self.next_number += 1
 
@@ -58,7 +58,7 @@ class Waiting:
                 continue
             data = self._blocks.get(PIECE, number)
             assert data is not None, "a piece is written before it is listed"
-            rows = pa.ipc.read_record_batch(pa.py_buffer(data), self._schema)
+            rows = read_rows(data, self._schema)
             due = due_of(rows)
             begin, end = np.searchsorted(due, first, "left"), np.searchsorted(due, watermark, "right")
             taken.append(rows.slice(begin, end - begin))

@@ -13,14 +13,28 @@ from sash.aggregators.fiba import (
     balancing,
     bulk_evicting,
     bulk_inserting,
+    ends,
     evicting,
     inserting,
     layout,
     querying,
+    rebalancing,
     repairing,
     searching,
 )  # fmt: skip
-from sash.aggregators.fiba.layout import ARITY, BLOCK, HEIGHT, N_FREE_INNER, N_FREE_LEAVES, N_NODES, NODES_END, ROOT
+from sash.aggregators.fiba.layout import (
+    ARITY,
+    BLOCK,
+    GAP,
+    HEIGHT,
+    LEFT_FINGER,
+    N_FREE_INNER,
+    N_FREE_LEAVES,
+    N_NODES,
+    NODES_END,
+    ROOT,
+    SUFFIXES,
+)  # fmt: skip
 from sash.engine.aggregator import aggregator
 from sash.engine.binding import bind
 from sash.engine.timed import TimedAggregator
@@ -33,7 +47,19 @@ TestFibaOfArity2 = machine("FibaOfArity2")
 TestFibaOfArity3 = machine("FibaOfArity3", options={"min_arity": 3})
 TestFibaOfAffineMaps = machine("FibaOfAffineMaps", aggregate=Affine, values=st.integers(0, 99))
 
-PARTS = (layout, searching, repairing, balancing, inserting, evicting, querying, bulk_inserting, bulk_evicting)
+PARTS = (
+    layout,
+    searching,
+    repairing,
+    balancing,
+    rebalancing,
+    ends,
+    inserting,
+    evicting,
+    querying,
+    bulk_inserting,
+    bulk_evicting,
+)
 
 
 class Lines:
@@ -104,6 +130,17 @@ class Life:
             first, last = sorted((self.chosen.randrange(-5, time + 5), self.chosen.randrange(3000)))
             assert self.window.query(first, last) == self.oracle.answer(lambda each: first <= each <= last)
 
+    def live_in_order(self, size, lines):
+        """Rows come younger than all others; as soon as there are so many, the oldest leaves for each."""
+        for time in range(3 * size):
+            with lines:
+                if time >= size:
+                    self.evict(time - size)
+                self.insert(time, "r")
+                assert self.window.query() == self.oracle.answer()
+            self.window.check_invariants(self.oracle.items())
+        self.bulk_evict(3 * size)
+
     def insert(self, time, value):
         self.window.insert(time, value)
         self.oracle.insert(time, value)
@@ -128,6 +165,8 @@ def test_a_long_life_runs_every_line_of_the_algorithm():
     for algorithm, min_arity in (("fiba", 2), ("fiba", 3), ("btree", 2)):
         window = aggregator(algorithm, Letters, min_arity=min_arity)
         Life(window, seed=20261115).live(1200, lines)
+    for min_arity, size in ((2, 4), (2, 100), (3, 40)):
+        Life(aggregator("fiba", Letters, min_arity=min_arity), seed=1).live_in_order(size, lines)
     wanted = set().union(*(lines_of(code) for part in PARTS for code in made_by_factories(part)))
     missing = sorted(f"{Path(file).name}:{line}" for file, line in wanted - lines.seen)
     assert not missing, " ".join(missing)
@@ -152,7 +191,11 @@ def test_a_long_life_meets_every_event():
     trees = build_trees.__wrapped__(Wanted("fiba", bound.monoids, False, "object", 3))
     timed = fiba.build(trees.kit._replace(jit=noting, apart=noting))
     window = TimedAggregator(trees._replace(timed=timed, inner=timed), bound)
-    Life(window, seed=7).live(1200, contextlib.nullcontext())
+    life = Life(window, seed=7)
+    life.live(1200, contextlib.nullcontext())
+    life.bulk_evict(10**4)
+    for size in (6, 120):
+        life.live_in_order(size, contextlib.nullcontext())
     wanted = {
         "grow",
         "shrink",
@@ -163,7 +206,14 @@ def test_a_long_life_meets_every_event():
         "move_right",
         "lower_root",
         "evict_inner",
-        "evict_oldest",
+        "slide",
+        "slide_root",
+        "take_in",
+        "borrow",
+        "pass_on",
+        "trim",
+        "fill",
+        "close_gap",
         "cut_root",
         "fit of a leaf",
         "fit of an inner node",
@@ -338,8 +388,18 @@ def test_in_order_rounds_take_the_same_number_of_combines_for_every_size():
             window.insert(time, 1)
             window.query()
         means.append(calls.take() / 512)
-    assert max(means) < 25
+    assert max(means) < 12
     assert max(means) - min(means) < 3
+
+
+def test_an_eviction_in_order_takes_no_combine_while_its_leaf_can_spare_an_entry():
+    window, calls = counted_window(1000)
+    spent = []
+    for time in range(100):
+        window.evict(time)
+        spent.append(calls.take())
+    assert spent.count(0) >= 75
+    window.check_invariants([(time, 1) for time in range(100, 1000)])
 
 
 def mean_of_changes(n, distance):
@@ -392,6 +452,67 @@ def test_bulk_insert_of_m_takes_far_fewer_combines_than_one_by_one():
     assert costs[0] < 12 * m
 
 
+# --- the gap in the left finger
+
+
+def gapped():
+    """A window whose left finger has a gap: 2 entries of 5 have left."""
+    window = planted([[1, 2, 3, 4, 5], 6, [7, 8], 9, [10, 11]], min_arity=3)
+    for time in (1, 2):
+        window.evict(time)
+    assert window._tree.at[GAP] == 2
+    return window, [3, 4, 5, 6, 7, 8, 9, 10, 11]
+
+
+CHANGES = {
+    "insert": (lambda window: window.insert(4, "y"), {4: "dy"}),
+    "insert before all": (lambda window: window.insert(0, "y"), {0: "y"}),
+    "insert after all": (lambda window: window.insert(12, "y"), {12: "y"}),
+    "insert until there is a new root": (
+        lambda window: [window.insert(time, "y") for time in range(12, 30)],
+        dict.fromkeys(range(12, 30), "y"),
+    ),
+    "evict": (lambda window: window.evict(4), {4: None}),
+    "evict the oldest": (lambda window: window.evict(3), {3: None}),
+    "evict the next": (lambda window: window.evict(6), {6: None}),
+    "bulk_insert": (lambda window: window.bulk_insert([2, 4, 12], "xyz"), {2: "x", 4: "dy", 12: "z"}),
+    "bulk_evict": (lambda window: window.bulk_evict(3), {3: None}),
+    "snapshot": (lambda window: window.restore(window.snapshot()), {}),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_gap_is_in_nobodys_way(change):
+    window, times = gapped()
+    assert (window.query(), window.oldest, [time for time, _ in window]) == ("cdefghijk", 3, times)
+    act, wanted = CHANGES[change]
+    act(window)
+    rows = {time: letter(time) for time in times} | wanted
+    left = sorted((time, text) for time, text in rows.items() if text is not None)
+    window.check_invariants(left)
+    assert window.query() == "".join(text for _, text in left)
+    assert window._tree.at[GAP] <= 3
+
+
+def test_a_range_within_the_left_finger_is_answered_over_its_gap():
+    for first, last in itertools.combinations_with_replacement(range(1, 12), 2):
+        window, times = gapped()
+        wanted = "".join(letter(time) for time in times if first <= time <= last) or None
+        assert window.query(first, last) == wanted
+        window.check_invariants([(time, letter(time)) for time in times])
+
+
+def test_the_left_spine_merges_where_both_fit_into_one_but_not_below_the_root():
+    leaves = [[1], 2, [3, 4], 5, [6]]
+    window = planted([leaves, 7, [[8], 9, [10]]])
+    window.evict(1)
+    assert shape(window) == [[[2, 3, 4], 5, [6]], 7, [[8], 9, [10]]]
+    window = planted([[1], 2, [3, 4]])
+    window.evict(1)
+    assert shape(window) == [[2], 3, [4]]
+    assert window._tree.at[LEFT_FINGER] == window._opened().children(window._tree.at[ROOT])[0]
+
+
 # --- nodes in use and not
 
 
@@ -430,5 +551,7 @@ def test_damage_is_named_by_its_invariant():
     assert damaged(lambda tree: tree.at.__setitem__(NODES_END, 5)) == "I11"
     assert damaged(lambda tree: tree.at.__setitem__(14, 1)) == "I12"
     assert damaged(lambda tree: tree.keys.__setitem__(root * width + 1, 7.5)) == "I13"
+    assert damaged(lambda tree: tree.pool.__setitem__(SUFFIXES + 1, "x")) == "I14"
+    assert damaged(lambda tree: tree.at.__setitem__(GAP, -1)) in ("I3", "I8", "I13", "I14", "I15")
     assert window._tree.links[middle * 5 + BLOCK] > 0
     assert new_tree(window._trees).at[ROOT] == 1

@@ -6,7 +6,7 @@ import pytest
 import xxhash
 
 import sash
-from sash.aggregators.fiba.layout import NODES_END, ROOT
+from sash.aggregators.fiba.layout import GAP, NODES_END, ROOT
 from sash.algebra import codec
 from sash.engine import snapshot
 from sash.engine.timestamped import Timestamped
@@ -148,7 +148,7 @@ def test_a_snapshot_of_another_window_is_refused():
 def test_a_snapshot_whose_numbers_lead_nowhere_is_refused():
     window = filled()
     signature, *parts = codec.decode(window.snapshot()[snapshot.HEADER.size :])
-    for part, place in ((0, ROOT), (1, 5), (2, -1), (0, NODES_END)):
+    for part, place in ((0, ROOT), (1, 5), (2, -1), (0, NODES_END), (0, GAP)):
         changed = [list(each) for each in parts]
         changed[part][place] = 10**6
         body = codec.encode([signature, *changed])
@@ -193,6 +193,20 @@ def test_machine_code_agrees_with_the_oracle(compiled):
         assert len(window) == len(oracle.rows)
     window.bulk_evict(1000)
     assert len(window) == 0
+
+
+@pytest.mark.parametrize("n", [3, 4, 5, 30, 100])
+def test_machine_code_takes_rows_in_order_over_a_root_that_comes_and_goes(compiled, n):
+    window, oracle = compiled, Oracle(compiled._bound.monoids[0])
+    for time in range(3 * n):
+        if time >= n:
+            window.evict(time - n)
+            oracle.rows.pop(time - n)
+        window.insert(time, time)
+        oracle.insert(time, time)
+        assert window.query() == oracle.answer()
+    window.check_invariants(oracle.items())
+    window.bulk_evict(3 * n)
 
 
 def test_times_at_both_ends_of_int64(compiled):

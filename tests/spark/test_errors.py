@@ -90,12 +90,6 @@ def test_a_mark_that_falls_names_the_row(df):
         answered.collect()
 
 
-def test_a_stream_is_refused(spark):
-    stream = spark.readStream.format("rate").load()
-    with pytest.raises(sash.UnsupportedError, match="does not answer streams"):
-        sash.window(order_by="timestamp").range("1 minute").agg(n=sash.count())(stream)
-
-
 def test_explain_tells_the_steps_of_spark_and_those_of_a_pass(df):
     text = str(W.rows(5).agg(total=sash.sum("x")).explain(df))
     for said in ("by k, into 2 partitions", "by k, t", "over Arrow batches of at most", "two_stacks_lite", "x double"):

@@ -27,10 +27,15 @@ Invariants; node y has arity a, entries v[0] to v[a-2] and, unless it is a leaf,
          so is every block of children
     I12  nothing is marked between operations
     I13  the entries are the rows that were inserted and not evicted, those of equal key combined
+    I14  with n entries in a left finger that is not the root, suffix j, for 0 < j < n, is the sum of its last j
+         entries, + parent, if that is not the root
+    I15  entries of a node are side by side; in a left finger that is not the root, all but the oldest are GAP
+         places further on, within the node
 
 Cost in calls of combine, d being the distance to the nearer end: insert and evict amortised O(log d), so
-O(1) in order; query 2; range O(log); bulk_evict of m amortised O(log m); bulk_insert of m about
-O(log d + m (1 + log(d / m))). At worst O(log n). Space: at most 2 (1 + 1 / min_arity) partials a row.
+O(1) in order, where an append takes 1 and an eviction 0 until a finger is full or empty; query 2; range
+O(log); bulk_evict of m amortised O(log m); bulk_insert of m about O(log d + m (1 + log(d / m))). At worst
+O(log n). Space: at most 2 (1 + 1 / min_arity) partials a row.
 
 Paper: Tangwongsan, Hirzel, Schneider, "Optimal and general out-of-order sliding-window aggregation",
 PVLDB 12 (2019). Bulk operations: the same authors, "Out-of-order sliding-window aggregation with
@@ -41,7 +46,8 @@ smallest such index, and i_to the largest.
 Departures: instead of two booleans, the highest changed node of each spine is kept. A range is folded
 along its two borders, without recursion. bulk_evict goes from the top down and never meets a neighbour
 that is not a sibling; bulk_insert moves a cursor instead of collecting lists, and needs no memory.
-Evictions take from a right neighbour where there is one.
+Evictions take from a right neighbour where there is one. Suffixes and the gap of the left finger (see ends) and
+earlier merges on the left spine (see rebalancing) are ours.
 """
 
 from __future__ import annotations
@@ -52,10 +58,12 @@ from sash.aggregators.contract import ASSOCIATIVE, Algorithm, Card, Jit, Shape, 
 from sash.aggregators.fiba.balancing import balancing_of
 from sash.aggregators.fiba.bulk_evicting import bulk_evicter
 from sash.aggregators.fiba.bulk_inserting import bulk_inserter
-from sash.aggregators.fiba.evicting import evicting_of
-from sash.aggregators.fiba.inserting import inserting_of
+from sash.aggregators.fiba.ends import ends_of
+from sash.aggregators.fiba.evicting import evicter
+from sash.aggregators.fiba.inserting import inserter
 from sash.aggregators.fiba.layout import Kit, nodes_of, supply_of
 from sash.aggregators.fiba.querying import querying_of
+from sash.aggregators.fiba.rebalancing import rebalancing_of
 from sash.aggregators.fiba.repairing import repairing_of
 from sash.aggregators.fiba.searching import searching_of
 from sash.algebra.monoid import Function
@@ -80,16 +88,17 @@ def build(kit: Kit) -> Timed:
     nodes = nodes_of(kit)
     supply, search, repairs = supply_of(kit, nodes), searching_of(kit, nodes), repairing_of(kit, nodes)
     balance = balancing_of(kit, nodes, supply)
-    insert = inserting_of(kit, nodes, supply, search, balance, repairs)
-    evict = evicting_of(kit, nodes, search, balance, repairs)
+    upward = rebalancing_of(kit, nodes, balance, repairs)
+    ends = ends_of(kit, nodes, supply, repairs, upward)
+    insert = inserter(kit, nodes, supply, search, upward, ends)
     answers = querying_of(kit, nodes, search)
     return Timed(
-        insert.insert,
-        evict.evict,
+        insert,
+        evicter(kit, nodes, search, repairs, upward, ends),
         answers.query,
         answers.query_range,
-        bulk_inserter(kit, nodes, supply, search, insert, repairs),
-        bulk_evicter(kit, nodes, supply, search, balance, repairs, evict),
+        bulk_inserter(kit, nodes, supply, search, repairs, upward, insert),
+        bulk_evicter(kit, nodes, supply, search, balance, repairs, upward),
         answers.size,
     )
 

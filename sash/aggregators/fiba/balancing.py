@@ -98,7 +98,7 @@ def _splitter(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
         flags = get(links, node, FLAGS)
         put(links, right, FLAGS, flags & RIGHT)
         put(links, node, FLAGS, flags & LEFT)
-        i = index(s, parent, node)
+        i = get(links, parent, ARITY) - 1 if flags & RIGHT else index(s, parent, node)
         open_entry(s, parent, i)
         open_child(s, parent, i + 1)
         shift(s, base + min_arity, parent * width + 1 + i)
@@ -136,6 +136,7 @@ def _merger(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
 
 
 def _left_mover(kit: Kit, nodes: Nodes) -> Function:
+    read, write = kit.keys.read, kit.keys.write
     width, get, put, child, adopt, shift = kit.width, nodes.get, nodes.put, nodes.child, nodes.adopt, nodes.shift
 
     def move_left(s: Tree, parent: int, i: int, n: int) -> None:
@@ -152,8 +153,9 @@ def _left_mover(kit: Kit, nodes: Nodes) -> Function:
         if get(links, left, BLOCK) != NONE:
             for j in range(n):
                 adopt(s, left, n_left + j, child(s, right, j))
-            for j in range(n, n_right):
-                adopt(s, right, j - n, child(s, right, j))
+            block = get(links, right, BLOCK) * width
+            for j in range(block, block + n_right - n):
+                write(s.children, j, read(s.children, j + n))
         put(links, left, ARITY, n_left + n)
         put(links, right, ARITY, n_right - n)
 

@@ -20,7 +20,6 @@ from __future__ import annotations
 from typing import Any
 
 from sash.aggregators.fiba.balancing import Balancing
-from sash.aggregators.fiba.evicting import Evicting
 from sash.aggregators.fiba.layout import (
     ARITY,
     BLOCK,
@@ -37,17 +36,24 @@ from sash.aggregators.fiba.layout import (
     Supply,
     Tree,
 )  # fmt: skip
+from sash.aggregators.fiba.rebalancing import Rebalancing
 from sash.aggregators.fiba.repairing import Repairing
 from sash.aggregators.fiba.searching import Searching
 from sash.algebra.monoid import Function
 
 
 def bulk_evicter(
-    kit: Kit, nodes: Nodes, supply: Supply, search: Searching, balance: Balancing, repairs: Repairing, evict: Evicting
+    kit: Kit,
+    nodes: Nodes,
+    supply: Supply,
+    search: Searching,
+    balance: Balancing,
+    repairs: Repairing,
+    upward: Rebalancing,
 ) -> Function:
     """Make bulk_evict(tree, key): removes every entry that is not after the key."""
-    get, first, less, has_fingers = nodes.get, nodes.first, kit.keys.less, kit.has_fingers
-    finish, mark, settle, refill = repairs.finish, repairs.mark, repairs.settle, evict.refill
+    get, first, less, has_fingers, close_gap = nodes.get, nodes.first, kit.keys.less, kit.has_fingers, nodes.close_gap
+    finish, mark, settle, refill = repairs.finish, repairs.mark, repairs.settle, upward.refill
     begin, cut = _beginner(kit, nodes, supply), _cutter(kit, nodes, supply, search)
     fit, mark_root = _fitter(kit, nodes, balance, repairs), _root_marker(kit, nodes, repairs)
     cut_root, follow = _root_cutter(kit, nodes, balance, cut), _follower(kit, nodes, cut, fit)
@@ -56,6 +62,7 @@ def bulk_evicter(
         at, old = s.at, s.at[ROOT]
         if has_fingers and (get(s.links, at[LEFT_FINGER], ARITY) == 1 or less(key, first(s, at[LEFT_FINGER]))):
             return
+        close_gap(s)
         node, level = begin(s, key)
         top, top_level, is_root = node, level, node == at[ROOT]
         if is_root:

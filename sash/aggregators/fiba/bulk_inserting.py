@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from sash.aggregators.fiba.inserting import Inserting
 from sash.aggregators.fiba.layout import (
     ARITY,
     BLOCK,
@@ -32,24 +31,26 @@ from sash.aggregators.fiba.layout import (
     Supply,
     Tree,
 )  # fmt: skip
+from sash.aggregators.fiba.rebalancing import Rebalancing
 from sash.aggregators.fiba.repairing import Repairing
 from sash.aggregators.fiba.searching import Searching
 from sash.algebra.monoid import Function
 
 
 def bulk_inserter(
-    kit: Kit, nodes: Nodes, supply: Supply, search: Searching, insert: Inserting, repairs: Repairing
+    kit: Kit, nodes: Nodes, supply: Supply, search: Searching, repairs: Repairing, upward: Rebalancing, append: Function
 ) -> Function:
     """Make bulk_insert(tree, keys, columns, begin, end) -> row: where room ended, or end."""
     max_arity, load, less, get = 2 * kit.min_arity, kit.keys.load, kit.keys.less, nodes.get
-    has_fingers, last, append = kit.has_fingers, nodes.last, insert.insert
+    has_fingers, last = kit.has_fingers, nodes.last
     has_room, start, finish, settle = supply.has_room, search.start, repairs.finish, repairs.settle
-    locate = _locator(kit, nodes, search)
+    locate, close_gap = _locator(kit, nodes, search), nodes.close_gap
     climb, descend = _climber(kit, nodes, repairs), _descender(kit, nodes, locate)
-    join, enter = _joiner(kit, repairs), _enterer(kit, nodes, insert, repairs)
+    join, enter = _joiner(kit, repairs), _enterer(kit, nodes, upward, repairs)
 
     def bulk_insert(s: Tree, keys: Any, columns: object, begin: int, end: int) -> int:
         row, limit, has_limit = begin, load(keys, begin), True
+        close_gap(s)
         node, level = start(s, limit)
         while row < end:
             key = load(keys, row)
@@ -144,8 +145,8 @@ def _joiner(kit: Kit, repairs: Repairing) -> Function:
     return kit.apart(join)
 
 
-def _enterer(kit: Kit, nodes: Nodes, insert: Inserting, repairs: Repairing) -> Function:
-    width, lift, store, open_entry, split_up = kit.width, kit.cells.lift, kit.keys.store, nodes.open, insert.split_up
+def _enterer(kit: Kit, nodes: Nodes, upward: Rebalancing, repairs: Repairing) -> Function:
+    width, lift, store, open_entry, split_up = kit.width, kit.cells.lift, kit.keys.store, nodes.open, upward.split_up
     mark, is_up = repairs.mark, repairs.is_up
 
     def enter(s: Tree, leaf: int, i: int, key: Any, columns: object, row: int) -> None:

@@ -17,6 +17,7 @@ from sash.aggregators.fiba.layout import (
     FREE_BLOCK,
     FREE_INNER,
     FREE_LEAF,
+    GAP,
     HEIGHT,
     LEFT,
     LEFT_FINGER,
@@ -33,6 +34,7 @@ from sash.aggregators.fiba.layout import (
     RIGHT_TOP,
     ROOT,
     ROOT_MARKED,
+    SUFFIXES,
     Kit,
     Tree,
 )  # fmt: skip
@@ -54,9 +56,11 @@ class Check:
         block = self.field(node, BLOCK) * self._width
         return [int(child) for child in self._tree.children[block : block + self.field(node, ARITY)]] if block else []
 
-    def places(self, node: int) -> range:
+    def places(self, node: int) -> list[int]:
         """The places of the entries of a node."""
-        return range(node * self._width + 1, node * self._width + self.field(node, ARITY))
+        gap = int(self._tree.at[GAP]) if node == self._tree.at[LEFT_FINGER] else 0
+        begin, n = node * self._width + 1, self.field(node, ARITY) - 1
+        return [begin + i + (gap if i else 0) for i in range(n)]
 
     def entries(self, node: int | None = None) -> Iterator[tuple[Any, int]]:
         """The keys in order, each with its place."""
@@ -85,11 +89,12 @@ class Check:
             yield from self.nodes(child, level - 1)
 
     def all(self, truth: Sequence[tuple[Any, Any]]) -> None:
-        """Check I1 to I13; `truth` has the keys in order, each with its partial."""
+        """Check I1 to I15; `truth` has the keys in order, each with its partial."""
         self._shape()
         self._spines()
         for node, _ in self.nodes():
             self._aggregate(node)
+        self._suffixes()
         self._supply()
         marks = [int(self._tree.at[register]) for register in (ROOT_MARKED, LEFT_TOP, RIGHT_TOP)]
         self._require("I12", marks == [0, 0, 0], marks)
@@ -144,6 +149,19 @@ class Check:
         self._require(name, same(found, total), f"node {node} holds {found!r}, not {total!r}")
         counted = self.field(node, COUNT)
         self._require("I10", counted == count, f"node {node} counts {counted}, not {count}")
+
+    def _suffixes(self) -> None:
+        """What is kept of the left finger: suffixes from its young end on, and the gap in it."""
+        finger, root, gap = (int(self._tree.at[register]) for register in (LEFT_FINGER, ROOT, GAP))
+        if not self._kit.has_fingers or finger == root:
+            self._require("I15", gap == 0, f"a gap of {gap}")
+            return
+        places, parent = self.places(finger), self.field(finger, PARENT)
+        self._require("I15", gap >= 0 and gap + len(places) < 2 * self._least, f"a gap of {gap}")
+        total = None if parent == root else self._read(parent * self._width)
+        for j, place in enumerate(reversed(places[1:]), start=1):
+            total, found = self._joined(self._read(place), total), self._read(SUFFIXES + j)
+            self._require("I14", same(found, total), f"suffix {j} is {found!r}, not {total!r}")
 
     def _terms(self, node: int, skip: int) -> list[tuple[Any, int]]:
         """What an aggregate is made of: partials of children and entries in turn, each with its count."""

@@ -7,7 +7,8 @@ place. One entry more fits than a node may keep: a node overflows before it is s
     links     parent | arity | flags | count | block        five numbers for each node
     children  a block of 2 min_arity + 1 node numbers for each inner node; leaves have none
 
-Node 0 and block 0 are no node and no block; the places of node 0 serve as scratch.
+Node 0 and block 0 are no node and no block; the places of node 0 serve as scratch, and hold the suffixes of
+the left finger (see ends). Entries are side by side, but for a gap after the oldest one of the left finger.
 
 Nodes that are not in use form two lists, of leaves and of inner nodes, threaded through their parent
 fields. A whole subtree is given back by its root alone: its children are listed when the root is
@@ -33,10 +34,12 @@ LEFT, RIGHT = 1, 2  # flags: on the left or right spine, and not the root
     N_NODES, NODES_END, FREE_LEAF, FREE_INNER, N_FREE_LEAVES, N_FREE_INNER,
     N_BLOCKS, BLOCKS_END, FREE_BLOCK, N_FREE_BLOCKS,
     ROOT_MARKED, LEFT_TOP, LEFT_LEVEL, RIGHT_TOP, RIGHT_LEVEL,
-) = range(19)  # fmt: skip
-N_REGISTERS = 19
+    GAP,
+) = range(20)  # fmt: skip
+N_REGISTERS = 20
 
 LIFTED, ANSWER, PART = range(3)  # places of node 0
+SUFFIXES = 2  # the suffix of j entries is at SUFFIXES + j, up to the last place of node 0
 
 
 class Tree(NamedTuple):
@@ -80,6 +83,7 @@ class Nodes(NamedTuple):
     close: Function  # (tree, node, i): removes entry i
     open_child: Function  # (tree, node, i): after `open`, makes room for child i
     close_child: Function  # (tree, node, i): after `close`, removes child i
+    close_gap: Function  # (tree): puts the entries of the left finger side by side
 
 
 def nodes_of(kit: Kit) -> Nodes:
@@ -163,7 +167,21 @@ def _shifting(kit: Kit, get: Function, put: Function, shift: Function) -> tuple[
         for j in range(i + 1, arity + 1):
             write(s.children, block + j - 1, read(s.children, block + j))
 
-    return open_entry, close_entry, open_child, close_child
+    return open_entry, close_entry, open_child, close_child, _gap_closer(kit, get, shift)
+
+
+def _gap_closer(kit: Kit, get: Function, shift: Function) -> Function:
+    width, has_fingers = kit.width, kit.has_fingers
+
+    def close_gap(s: Tree) -> None:
+        if has_fingers and s.at[GAP] != 0:
+            node, gap = s.at[LEFT_FINGER], s.at[GAP]
+            base = node * width
+            for place in range(base + 2, base + get(s.links, node, ARITY)):
+                shift(s, place + gap, place)
+            s.at[GAP] = 0
+
+    return kit.jit(close_gap)
 
 
 class Supply(NamedTuple):

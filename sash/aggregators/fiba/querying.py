@@ -62,10 +62,12 @@ def querying_of(kit: Kit, nodes: Nodes, search: Searching) -> Querying:
 
 def _range_querier(kit: Kit, nodes: Nodes, search: Searching) -> Function:
     clear, transfer, get, child = kit.cells.clear, kit.cells.transfer, nodes.get, nodes.child
+    close_gap = nodes.close_gap
     not_before, after, fold, cover = search.not_before, search.after, _part_folder(kit, nodes), _coverer(kit, nodes)
     add_older, add_newer = _borders(kit, nodes, search, fold)
 
     def query_range(s: Tree, first: Any, last: Any) -> int:
+        close_gap(s)
         node = cover(s, first, last)
         begin, end = not_before(s, node, first), after(s, node, last)
         while begin == end:

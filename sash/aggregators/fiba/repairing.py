@@ -32,6 +32,7 @@ from sash.aggregators.fiba.layout import (
     RIGHT_TOP,
     ROOT,
     ROOT_MARKED,
+    SUFFIXES,
     Kit,
     Nodes,
     Tree,
@@ -43,6 +44,7 @@ class Repairing(NamedTuple):
     """The operations on aggregates. Levels count from the leaves, which have level 0."""
 
     repair: Function  # (tree, node): its own aggregate and count, from what they are made of
+    fold_oldest: Function  # (tree, node): the same for the left finger, if it is not the root and has no gap
     is_up: Function  # (tree, node) -> whether its aggregate is of all below it
     mark: Function  # (tree, node, level): a node of a spine, or the root, has changed
     tidy: Function  # (tree, node, level): repairs it if it is off the spines, else marks it
@@ -53,7 +55,8 @@ class Repairing(NamedTuple):
 def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
     """Make the operations on aggregates."""
     jit, get, has_fingers = kit.jit, nodes.get, kit.has_fingers
-    repair, mark = _repairer(kit, nodes), _marker(kit, nodes)
+    fold_oldest = _oldest_folder(kit, nodes)
+    repair, mark = _repairer(kit, nodes, fold_oldest), _marker(kit, nodes)
 
     @jit
     def is_up(s: Tree, node: int) -> bool:
@@ -76,10 +79,33 @@ def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
         if has_fingers:
             mark(s, node, level)
 
-    return Repairing(repair, is_up, mark, tidy, finish, _settler(kit, nodes, repair))
+    return Repairing(repair, fold_oldest, is_up, mark, tidy, finish, _settler(kit, nodes, repair))
 
 
-def _repairer(kit: Kit, nodes: Nodes) -> Function:
+def _oldest_folder(kit: Kit, nodes: Nodes) -> Function:
+    width, get, put, combine, transfer = kit.width, nodes.get, nodes.put, kit.cells.combine, kit.cells.transfer
+
+    def fold_oldest(s: Tree, node: int) -> None:
+        """Fold the left finger from its young end, and keep what comes of it on the way (restores I8 and I14)."""
+        pool, aggregate, parent = s.pool, node * width, get(s.links, node, PARENT)
+        n = get(s.links, node, ARITY) - 1
+        done, after, count = 0, parent * width, n
+        if parent == s.at[ROOT]:
+            done, after = 1, aggregate if n == 1 else SUFFIXES + 1
+            transfer(pool, after, pool, aggregate + n)
+        else:
+            count += get(s.links, parent, COUNT)
+        for j in range(done + 1, n):
+            combine(pool, SUFFIXES + j, aggregate + n + 1 - j, after)
+            after = SUFFIXES + j
+        if done < n:
+            combine(pool, aggregate, aggregate + 1, after)
+        put(s.links, node, COUNT, count)
+
+    return kit.jit(fold_oldest)
+
+
+def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function) -> Function:
     jit, get, put, width, has_fingers = kit.jit, nodes.get, nodes.put, kit.width, kit.has_fingers
     combine, transfer, clear = kit.cells.combine, kit.cells.transfer, kit.cells.clear
     fold_inner = _inner_folder(kit, nodes)
@@ -103,6 +129,9 @@ def _repairer(kit: Kit, nodes: Nodes) -> Function:
         if has_fingers:
             flags = get(links, node, FLAGS)
             from_above = flags != 0 and parent != s.at[ROOT]
+        if flags & LEFT and get(links, node, BLOCK) == NONE:
+            fold_oldest(s, node)
+            return
         is_right = from_above and flags & RIGHT != 0
         if is_right:
             transfer(s.pool, aggregate, s.pool, parent * width)

@@ -1,0 +1,221 @@
+"""Streams: answers for every event beside Spark's hopping windows, and beside the least any Python can do to a stream.
+
+Rows come from Parquet files, one a micro-batch, and go nowhere (noop). The time of a micro-batch is Spark's own
+`addBatch`; the shortest of the steady ones counts, which are all but the first two. `stateless` is the same stream
+through repartition and a mapInArrow that gives batches back as they are.
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+import sash
+from bench.citibike import FOLDERS
+from bench.measuring import record
+
+NAME = "stream"
+SCHEMA = "k long, ts timestamp, x double"
+EPOCH = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp() * 1e6)
+SECOND = 1_000_000
+HOUR = 3_600 * SECOND
+WINDOW = sash.window(by="k", order_by="ts")
+ANSWERS = {"n": sash.count(), "total": sash.sum("x"), "top": sash.max("x")}
+
+
+def run(quick: bool = False) -> Iterator[dict[str, Any]]:
+    """Rows of ratios."""
+    spark = sash.spark.session("bench", memory="6g", settings={"spark.sql.shuffle.partitions": 2})
+    with tempfile.TemporaryDirectory() as folder:
+        bench = Bench(spark, Path(folder))
+        yield from per_event(bench, 100_000 if quick else 1_000_000)
+        yield from few_rows(bench)
+        yield from large_states(bench, 10**6 if quick else 10**7)
+        yield from hopping(bench, (1, 60) if quick else (1, 60, 600, 3_600))
+        yield from real(bench)
+
+
+class Bench:
+    """Streams over files made for one measurement each."""
+
+    def __init__(self, spark: Any, folder: Path) -> None:
+        self.spark, self.folder = spark, folder
+        self._number = 0
+
+    def write(self, batches: list[Any]) -> str:
+        """Files of one micro-batch each, in their order."""
+        self._number += 1
+        path = self.folder / f"rows{self._number}"
+        path.mkdir()
+        for number, batch in enumerate(batches):
+            pq.write_table(batch, path / f"{number:05}.parquet")
+        return str(path)
+
+    def read(self, path: str, schema: str = SCHEMA) -> Any:
+        """A stream of those files."""
+        return self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(path)
+
+    def batches(self, stream: Any, mode: str = "append") -> list[dict[str, Any]]:
+        """The progress of each micro-batch with rows."""
+        self._number += 1
+        checkpoint = self.folder / f"checkpoint{self._number}"
+        self.spark.conf.set("spark.sql.streaming.numRecentProgressUpdates", 1000)
+        writer = stream.writeStream.format("noop").option("checkpointLocation", str(checkpoint)).outputMode(mode)
+        query = writer.trigger(availableNow=True).start()
+        query.awaitTermination()
+        found = [each for each in query.recentProgress if each["numInputRows"]]
+        shutil.rmtree(checkpoint, ignore_errors=True)
+        return found
+
+
+def seconds(progress: list[dict[str, Any]], *, skip: int = 2) -> float:
+    """The shortest of the steady micro-batches."""
+    return min(each["durationMs"]["addBatch"] for each in progress[skip:]) / 1e3
+
+
+def rows(keys: int, times: Any, random: Any) -> Any:
+    """Rows with keys by turns."""
+    n = len(times)
+    columns = {"k": np.arange(n) % keys, "ts": pa.array(times + EPOCH).cast(pa.timestamp("us", "UTC"))}
+    return pa.table({**columns, "x": random.integers(0, 1_000, n) / 4})
+
+
+def in_hours(n: int, keys: int, n_batches: int, per_batch: int = HOUR) -> list[Any]:
+    """Micro-batches of some time each, rows spread evenly over it."""
+    random = np.random.default_rng(7)
+    return [rows(keys, per_batch * b + np.arange(n) * per_batch // n, random) for b in range(n_batches)]
+
+
+def per_event(bench: Bench, n: int) -> Iterator[dict[str, Any]]:
+    """A window of an hour at every row, 10,000 keys."""
+    path = bench.write(in_hours(n, 10_000, 6))
+    plain = seconds(bench.batches(bench.read(path).repartition("k").mapInArrow(lambda batches: batches, SCHEMA)))
+    for emit in ("final", "eager", "revise"):
+        found = seconds(bench.batches(WINDOW.range("1 hour").agg(**ANSWERS).stream(emit=emit)(bench.read(path))))
+        yield {
+            "what": f"per event, {emit}, {n:.0e} rows", "us a row": round(found / n * 1e6, 2),
+            "x stateless": round(found / plain, 2), "stateless us": round(plain / n * 1e6, 2),
+        }  # fmt: skip
+
+
+def few_rows(bench: Bench) -> Iterator[dict[str, Any]]:
+    """10,000 keys with one row each in a micro-batch, in a window of 100."""
+    keys = 10_000
+    path = bench.write([*in_hours(100 * keys, keys, 1), *in_hours(keys, keys, 9, 36 * SECOND)[1:]])
+    for emit in ("final", "eager"):
+        found = seconds(bench.batches(WINDOW.range("1 hour").agg(**ANSWERS).stream(emit=emit)(bench.read(path))))
+        yield {"what": f"10,000 keys x 1 row, {emit}", "us a key": round(found / keys * 1e6, 1), "s": round(found, 2)}
+
+
+def large_states(bench: Bench, most: int) -> Iterator[dict[str, Any]]:
+    """A micro-batch of 1,000 rows against states of different sizes: few large keys, many small ones."""
+    for keys in (lambda n: 10, lambda n: n // 10):
+        small, large = (_thousand_rows(bench, n, keys(n)) for n in (most // 100, most))
+        what = "10 keys" if keys(most) == 10 else "keys of 10 rows"
+        yield {
+            "what": f"1,000 rows, state of {most:.0e}, {what}", "s": round(large, 2), "x small state": round(large / small, 2)
+        }  # fmt: skip
+
+
+def _thousand_rows(bench: Bench, n: int, keys: int) -> float:
+    """The time of a micro-batch of 1,000 rows when windows hold n rows."""
+    random, span = np.random.default_rng(3), 30 * 24 * HOUR
+    n_filling = max(1, n // 1_000_000)
+    filling = np.array_split(np.arange(n) * (span // n), n_filling)
+    after = [span + np.arange(1_000) * SECOND + b * 1_000 * SECOND for b in range(8)]
+    path = bench.write([rows(keys, times, random) for times in [*filling, *after]])
+    spec = WINDOW.range("30 days").agg(**ANSWERS).stream(emit="eager")
+    return seconds(bench.batches(spec(bench.read(path))), skip=n_filling + 2)
+
+
+def hopping(bench: Bench, ratios: tuple[int, ...]) -> Iterator[dict[str, Any]]:
+    """Windows of an hour on a grid, beside Spark's own; theirs get fewer rows where they would take hours."""
+    from pyspark.sql import functions as fn
+
+    theirs_rows = {1: 1_000_000, 60: 100_000, 600: 20_000, 3_600: 1_000}
+    ours_path = bench.write(in_hours(1_000_000, 10, 6))
+    for ratio in ratios:
+        slide = 3_600 // ratio
+        n = theirs_rows[ratio]
+        path = bench.write(in_hours(n, 10, 3 if ratio > 60 else 5))
+        stream = bench.read(path).withWatermark("ts", "0 seconds")
+        windowed = stream.groupBy(fn.window("ts", "3600 seconds", f"{slide} seconds"), "k").agg(fn.max("x"))
+        theirs = n / seconds(bench.batches(windowed, "update"), skip=1 if ratio > 60 else 2)
+        grid = WINDOW.range("1 hour", closed="left").every(f"{slide} seconds").agg(top=sash.max("x"))
+        ours = 1_000_000 / seconds(bench.batches(grid.stream()(bench.read(ours_path))))
+        yield {
+            "what": f"range/slide {ratio}", "ours rows/s": round(ours), "theirs rows/s": round(theirs),
+            "x theirs": round(ours / theirs, 1),
+        }  # fmt: skip
+
+
+def real(bench: Bench) -> Iterator[dict[str, Any]]:
+    """Real rides in the order in which they ended, if the data are there."""
+    found = _citibike()
+    if found is None:
+        return
+    n, n_batches = found.num_rows, 20
+    path = bench.write(
+        [found.slice(b * n // n_batches, (b + 1) * n // n_batches - b * n // n_batches) for b in range(n_batches)]
+    )
+    for emit in ("final", "eager", "revise"):
+        spec = WINDOW.range("1 day").agg(**ANSWERS).stream(emit=emit, lateness="1 day")
+        progress = bench.batches(spec(bench.read(path)))
+        times = sorted(each["durationMs"]["addBatch"] for each in progress[2:])
+        yield {
+            "what": f"Citi Bike, {emit}", "rows/s": round(n / n_batches * len(times) / sum(times) * 1e3),
+            "p50 ms": times[len(times) // 2], "max ms": times[-1],
+            "late": sum(sash.spark.metrics(each).get("late", 0) for each in progress),
+            "revisions": sum(sash.spark.metrics(each).get("revisions", 0) for each in progress),
+        }  # fmt: skip
+
+
+def _citibike() -> Any:
+    """Rides by station in the order in which they ended, event time the beginning; None if there are no data."""
+    folder = next((each for each in FOLDERS if each.is_dir()), None)
+    if folder is None:
+        return None
+    parts = []
+    for file in sorted(folder.glob("*.zip")):
+        with zipfile.ZipFile(file) as archive:
+            name = next(each for each in archive.namelist() if each.endswith(".csv") and "MACOSX" not in each)
+            parts.append(csv.read_csv(io.BytesIO(archive.read(name))))
+    names = ("start station id", "starttime", "tripduration", "stoptime")
+    table = pa.concat_tables([part.select(names) for part in parts], promote_options="permissive").sort_by("stoptime")
+    columns = [
+        table.column(names[0]).cast(pa.int64()), table.column(names[1]).cast(pa.timestamp("us", "UTC")),
+        table.column(names[2]).cast(pa.float64()),
+    ]  # fmt: skip
+    return pa.table(columns, names=["k", "ts", "x"]).combine_chunks()
+
+
+def main() -> None:
+    """Run it by itself: it needs Spark."""
+    parser = argparse.ArgumentParser(prog="bench.stream", description=__doc__)
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, nothing recorded")
+    quick = parser.parse_args().quick
+    done = []
+    for row in run(quick):
+        print(
+            "  " + "  ".join(f"{value:<42}" if key == "what" else f"{key} {value}" for key, value in row.items()),
+            flush=True,
+        )
+        done.append(row)
+    if not quick:
+        print(f"  recorded in {record(NAME, done)}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,110 @@
+"""Programs that are started, watched and killed, and what is left of their answers.
+
+Only processes that a program has started are killed: its own group, or descendants of it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pyarrow.parquet as pq
+
+from tests.faults.query import spec
+
+ROOT = Path(__file__).parents[2]
+MOMENT = 0.02  # seconds between two looks at a program
+
+
+class Program:
+    """A run of the query, in a group of processes of its own."""
+
+    def __init__(self, folder, master, emit):
+        self.folder = folder
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SASH_JIT": "0"}
+        command = [sys.executable, "-m", "tests.faults.query", str(folder), master, emit]
+        self._log = (folder / "log").open("ab")
+        self.process = subprocess.Popen(
+            command, cwd=ROOT, env=environment, stdout=self._log, stderr=self._log, start_new_session=True
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *error):
+        self.kill()
+        self._log.close()
+
+    @property
+    def is_running(self):
+        return self.process.poll() is None
+
+    def wait(self, seconds):
+        """Let it run; whether it still does."""
+        try:
+            self.process.wait(timeout=seconds)
+        except subprocess.TimeoutExpired:
+            return True
+        return False
+
+    def wait_for_batch(self, number):
+        """Let it run until it has begun a micro-batch; whether it still runs."""
+        while self.is_running and not (self.folder / "checkpoint" / "offsets" / str(number)).exists():
+            self.wait(MOMENT)
+        return self.is_running
+
+    def kill(self):
+        """End it as a power cut would: Python, Java, and all else in its group."""
+        if self.is_running:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
+
+    def finish(self):
+        """Let it run to its end."""
+        assert self.process.wait() == 0, (self.folder / "log").read_text()[-3_000:]
+
+    def descendants(self, *words):
+        """The processes it has started, directly or not, whose commands hold these words: numbers."""
+        lines = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+        rows = [line.split(None, 2) for line in lines.splitlines()[1:]]
+        parents = {int(pid): int(parent) for pid, parent, *_ in rows}
+        commands = {int(pid): "".join(rest) for pid, _, *rest in rows}
+        own = [pid for pid in parents if self.process.pid in _ancestors(pid, parents)]
+        return {pid: parents[pid] for pid in own if all(word in commands[pid] for word in words)}
+
+
+def _ancestors(pid, parents):
+    found = []
+    while pid in parents and parents[pid] not in found:
+        pid = parents[pid]
+        found.append(pid)
+    return found
+
+
+def committed(folder):
+    """The last micro-batch that is done, -1 if none is."""
+    commits = folder / "checkpoint" / "commits"
+    return max((int(each.name) for each in commits.glob("[0-9]*")), default=-1) if commits.is_dir() else -1
+
+
+def verdict(folder, table, emit):
+    """How many answers are lost, doubled and wrong, against batch over the same rides."""
+    found = pq.read_table(folder / "answers.parquet").to_pylist()
+    names = [*table.schema.names, *(name for name, _ in spec(emit).aggregates)]
+    given = Counter((row["id"], row.get("revision", 0)) for row in found if row["id"] >= 0)
+    last = {row["id"]: row for row in sorted(found, key=lambda row: row.get("revision", 0))}
+    wanted = {row["id"]: row for row in spec(emit)(table).to_pylist()}
+    return {
+        "lost": len(wanted.keys() - last.keys()),
+        "doubled": sum(n - 1 for n in given.values()) + len(last.keys() - wanted.keys() - {-1}),
+        "wrong": sum(
+            any(last[each][name] != row[name] for name in names) for each, row in wanted.items() if each in last
+        ),
+    }
+
+
+NONE = {"lost": 0, "doubled": 0, "wrong": 0}

@@ -1,0 +1,285 @@
+"""A key split into ranges has the answers of the whole key, wherever they begin. First without Spark, then with it."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import replace
+from datetime import date, datetime
+from decimal import Decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark")
+
+import sash
+from sash.spark.cutting import BACK, FRONT, MIDDLE, OWN, SLOT, Cutting, Split, unpacked
+from sash.spark.joining import Joining
+from sash.spark.reaching import HotKey
+from sash.testing.monoids import Affine
+from tests.frames.tables import as_table, in_order, same, tables
+from tests.spark.rides import as_spark, by_id, rides
+
+W = sash.window(order_by="t")
+WINDOWS = {
+    "rows": W.rows(3),
+    "many rows": W.rows(9, min_rows=4),
+    "range": W.range(3),
+    "long range": W.range(11),
+    "range upto": W.range(4, ties="upto", closed="right"),
+    "long range upto": W.range(9, ties="upto", closed="right"),
+    "closed left": W.range(9, closed="left"),
+    "closed none": W.range(2, closed="none"),
+    "lag": W.range(4, lag=2),
+    "long lag": W.range(9, lag=5, closed="left"),
+    "two bounds": W.range(8, rows=3),
+    "two long bounds": W.range(14, rows=7, min_rows=2),
+    "two bounds and a lag": W.range(9, rows=4, lag=3),
+    "everything": W.everything(),
+    "everything upto": W.everything(ties="upto", min_rows=3),
+}
+AGGREGATES = {
+    "n": sash.count(),
+    "some": sash.count().where("b"),
+    "total": sash.sum("i").where("b"),
+    "top": sash.max("x"),
+    "first": sash.first("i"),
+    "path": sash.agg(Affine, "i"),
+}
+edges_of = st.lists(st.integers(-14, 14), max_size=5, unique=True).map(sorted)
+
+
+def hot(table, edges, order="t"):
+    """A hot key of all rows, with ranges that begin at some values."""
+    times = table[order].combine_chunks()
+    slots = slots_of(times.to_pylist(), edges)
+    last = max(time for time in times.to_pylist() if time is not None)
+    counts = tuple(int(count) for count in np.bincount(slots, minlength=len(edges) + 1))
+    return HotKey("all rows", order, pa.array([*edges, last], times.type), counts)
+
+
+def slots_of(times, edges):
+    return [0 if time is None else sum(time >= edge for edge in edges) for time in times]
+
+
+def records_of(specs, table, key, *, size=4, portable=True):
+    """What the first pass makes of sorted rows, a task for each range, in the order in which the second gets it."""
+    split = Split((key,), (portable,) * len(specs))
+    slots = slots_of(table[key.order_by].to_pylist(), key.edges.to_pylist()[:-1])
+    table = table.append_column(SLOT, pa.array(slots, pa.int32()))
+    records = []
+    for slot in sorted(set(slots)):
+        cutting = Cutting(specs, split)
+        rows = table.filter(pa.array([each == slot for each in slots])).combine_chunks()
+        records += [each for batch in rows.to_batches(size) for each in cutting.push(batch)]
+        records += cutting.finish()
+    order = [(name, "ascending") for name in (SLOT, "stage", "lane", "source", "number")]
+    return split, pa.Table.from_batches(records).sort_by(order)
+
+
+def joined(specs, split, records):
+    joining = Joining(specs, split, {"path": pa.int64()})
+    out = [each for batch in records.to_batches(max_chunksize=3) for each in joining.push(batch)]
+    out += joining.finish()
+    return [row for batch in out for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@given(rows=tables(null_times=True), edges=edges_of, portable=st.booleans())
+def test_ranges_have_the_answers_of_the_whole_key(name, rows, edges, portable):
+    table = as_table(in_order(rows))
+    if table["t"].null_count == table.num_rows:
+        return
+    spec = WINDOWS[name].agg(**AGGREGATES)
+    split, records = records_of([spec], table, hot(table, edges), portable=portable)
+    assert same(joined([spec], split, records), spec(table).to_pylist())
+
+
+@given(rows=tables(), edges=edges_of)
+def test_specs_together_are_split_side_by_side(rows, edges):
+    table = as_table(in_order(rows))
+    if table.num_rows == 0:
+        return
+    specs = [W.rows(2).agg(n=sash.count(), last=sash.last("k")), W.range(20).agg(total=sash.sum("i"))]
+    split, records = records_of(specs, table, hot(table, edges))
+    assert same(joined(specs, split, records), sash.together(*specs)(table).to_pylist())
+
+
+@pytest.mark.parametrize("kind", ["float", "timestamp", "date", "decimal"])
+def test_any_order_that_has_distances_can_be_split(kind):
+    values = {
+        "float": (pa.float64(), [i / 7 for i in range(40)], 2.5),
+        "timestamp": (pa.timestamp("us"), [datetime(2024, 1, 1, 0, i) for i in range(40)], "20 minutes"),
+        "date": (pa.date32(), [date(2024, 1 + i // 28, 1 + i % 28) for i in range(40)], "20 days"),
+        "decimal": (pa.decimal128(12, 2), [Decimal(i) / 4 for i in range(40)], 5),
+    }
+    arrow_type, times, span = values[kind]
+    table = pa.table({"t": pa.array(times, arrow_type), "i": pa.array(range(40)), "s": [f"{i}" for i in range(40)]})
+    spec = W.range(span).agg(total=sash.sum("i"), path=sash.agg(Affine, "i"))
+    split, records = records_of([spec], table, hot(table, [times[10], times[13], times[30]]))
+    assert joined([spec], split, records) == spec(table).to_pylist()
+
+
+@pytest.mark.parametrize("window", [W.rows(5), W.rows(100), W.rows(400), W.range(100), W.range(400), W.everything()])
+def test_a_row_is_shipped_at_most_twice_more_than_without_ranges_whatever_the_window(window):
+    table = pa.table({"t": pa.array(range(800)), "i": pa.array(range(800)), "text": ["not needed"] * 800})
+    spec = window.agg(total=sash.sum("i"))
+    _, records = records_of([spec], table, hot(table, list(range(100, 800, 100))), size=50)
+    shipped = dict.fromkeys((FRONT, BACK, OWN), 0)
+    for stage, data in zip(records["stage"].to_pylist(), records["data"], strict=True):
+        if stage != MIDDLE:
+            rows = unpacked(data.as_buffer())
+            shipped[stage] += rows.num_rows
+            assert stage == OWN or rows.schema.names == ["t", "i"]
+    assert shipped[OWN] == 800
+    assert shipped[FRONT] + shipped[BACK] <= 800 + 100
+    assert (records["stage"].to_pylist().count(MIDDLE) > 0) == (window not in (W.rows(5), W.rows(100), W.range(100)))
+
+
+def test_a_table_that_has_changed_since_the_look_is_an_error():
+    table = pa.table({"t": list(range(20)), "i": list(range(20))})
+    key = hot(table, [5, 10])
+    more = pa.concat_tables([table, pa.table({"t": [20], "i": [20]})])
+    uncounted = replace(key, counts=None)
+    for window, known, said in (
+        (W.rows(4), key, "it had 10 rows and has 11"),
+        (W.range(3), uncounted, "later than 19"),
+    ):
+        spec = window.agg(total=sash.sum("i"))
+        split, records = records_of([spec], more, known)
+        with pytest.raises(sash.DataError, match=f"changed between the look .* in range 2 .*{said}"):
+            joined([spec], split, records)
+
+
+def test_an_error_in_an_aggregate_names_it_and_the_key():
+    @sash.aggregate(state=object)
+    class Reciprocals:
+        def lift(i):
+            return 1 / i
+
+        def combine(older, newer):
+            return older + newer
+
+    table = pa.table({"t": list(range(20)), "i": [*range(1, 20), 0]})
+    spec = W.rows(3).agg(n=sash.count(), total=sash.agg(Reciprocals, "i"))
+    split, records = records_of([spec], table, hot(table, [5, 10]))
+    with pytest.raises(sash.DataError, match=r"total=Reciprocals\('i'\) raised ZeroDivisionError.*all rows, t from"):
+        joined([spec], split, records)
+
+
+# --- with Spark ------------------------------------------------------------------------------------
+
+K = sash.window(by="k", order_by=["ts", "id"])
+ALL = sash.window(order_by=["local", "id"])
+RIDES = {
+    "n": sash.count(),
+    "total": sash.sum("i"),
+    "top": sash.max("x"),
+    "path": sash.agg(Affine, "i"),
+    "who": sash.argmax("x", "id"),
+}
+ON_SPARK = {
+    "rows, some keys": (K.rows(30), 3, 20),
+    "range, some keys": (K.range("20 minutes"), 2, 20),
+    "long range, all rows": (ALL.range("2 hours"), 8, None),
+    "two bounds, all rows": (ALL.range("2 hours", rows=70, min_rows=3), 3, None),
+    "everything, dates": (sash.window(order_by=["day", "id"]).everything(), 3, None),
+    "one range": (ALL.rows(5), 1, None),
+}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return rides()
+
+
+@pytest.fixture(scope="module")
+def df(spark, table):
+    return as_spark(spark, table).repartition(3).cache()
+
+
+@pytest.mark.parametrize("name", ON_SPARK)
+def test_spark_answers_split_keys_as_whole_ones(name, table, df):
+    window, ranges, hotter_than = ON_SPARK[name]
+    spec = window.agg(**RIDES)
+    split = spec.split_hot_keys(ranges, hotter_than=hotter_than)
+    answered = split(df)
+    assert answered.columns == [*df.columns, *RIDES]
+    assert by_id(answered.toArrow()) == by_id(spec(table))
+
+
+def test_only_keys_that_are_hot_are_split_and_only_if_it_pays(df, capsys):
+    short, long = K.range("1 minute").agg(mid=sash.median("x")), K.range("3 hours").agg(mid=sash.median("x"))
+    plans = {
+        "hot": short.split_hot_keys(hotter_than=60),
+        "cold": short.split_hot_keys(),
+        "too wide": long.split_hot_keys(hotter_than=60),
+        "not split": short.split_hot_keys().split_hot_keys(False),
+    }
+    n_passes = {}
+    for name, spec in plans.items():
+        spec(df).explain()
+        n_passes[name] = capsys.readouterr().out.count("MapInArrow")
+    assert n_passes == {"hot": 3, "cold": 1, "too wide": 1, "not split": 1}
+
+
+def test_times_at_the_change_of_clocks_are_in_their_ranges(spark, configured):
+    configured(zone="America/New_York")
+    spark_rows = spark.range(300).selectExpr(
+        "id",
+        "timestamp_seconds(1730600000 + 60 * id) AS ts",
+        "CAST(timestamp_seconds(60 * id) AS timestamp_ntz) AS local",
+    )
+    for order in ("ts", "local"):
+        spec = sash.window(order_by=order).range("90 minutes").agg(n=sash.count())
+        found = {row["id"]: row["n"] for row in spec.split_hot_keys(4)(spark_rows).collect()}
+        assert found == {i: min(i, 90) + 1 for i in range(300)}
+
+
+@pytest.mark.parametrize(
+    ("spec", "said"),
+    [
+        (K.session("5 minutes").agg(n=sash.count()), "session"),
+        (K.tumbling("1 hour").agg(n=sash.count()), "elsewhere than at rows"),
+        (K.rows(3).agg(n=sash.count()).presorted(), "presorted"),
+        (sash.window(order_by="s").rows(3).agg(n=sash.count()), "no number and no time"),
+        (K.everything().agg(mid=sash.median("x")), "has no fixed width"),
+        (K.everything().agg(latest=sash.last("s")), "no numbers"),
+    ],
+    ids=["session", "grid", "presorted", "text", "median", "payload"],
+)
+def test_what_cannot_be_split_is_refused_or_left_whole(spec, said, df):
+    with pytest.raises(sash.UnsupportedError, match=f"cannot be split: .*{said}"):
+        spec.split_hot_keys(4)(df)
+    assert said in str(spec.split_hot_keys().explain(df))
+    assert spec.split_hot_keys()(df).columns == spec.split_hot_keys(False)(df).columns
+
+
+def test_a_number_of_ranges_is_checked_and_shown():
+    spec = W.rows(3).agg(n=sash.count())
+    for ranges in (0, 65, True, "many", 2.5):
+        with pytest.raises(sash.DeclarationError, match="split_hot_keys takes 'auto', False or a number"):
+            spec.split_hot_keys(ranges)
+    assert repr(spec.split_hot_keys(8, hotter_than=10)).endswith(".split_hot_keys(8, hotter_than=10)")
+    assert spec.split_hot_keys(8, hotter_than=3).split_hot_keys(False) == spec.split_hot_keys(False)
+    assert sash.together(spec).split_hot_keys().specs[0] == spec.split_hot_keys()
+
+
+def test_explain_tells_how_hot_keys_are_found_and_split(df):
+    text = str(K.rows(3).agg(n=sash.count()).split_hot_keys().explain(df))
+    for said in ("hot keys", "more than 1,000,000 rows", "two passes"):
+        assert said in text
+    assert "8 ranges" in str(K.rows(3).agg(n=sash.count()).split_hot_keys(8).explain(df))
+
+
+def test_all_rows_in_one_task_is_said_once_to_whoever_did_not_ask_for_it(df):
+    with pytest.warns(UserWarning, match=r"one task.*split_hot_keys"):
+        ALL.rows(3).agg(n=sash.count())(df)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        ALL.rows(3).agg(n=sash.count()).split_hot_keys()(df)
+        ALL.rows(3).agg(n=sash.count()).split_hot_keys(False)(df)
+        K.rows(3).agg(n=sash.count())(df)

@@ -1,0 +1,311 @@
+"""Streams in Spark: from files to files, stopped and started again, against the same spec over all rows at once.
+
+What a shard does is tested without Spark, in tests/streams; here is what only Spark can show: its watermark, timers,
+state, schemas and errors.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import Counter
+from datetime import UTC, date, datetime, timedelta
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import StreamingQueryException
+
+import sash
+
+EPOCH = datetime(2024, 3, 30, tzinfo=UTC)
+W = sash.window(by="k", order_by=["ts", "id"])
+AGGREGATES = {"n": sash.count(), "total": sash.sum("x"), "who": sash.argmax("x", "s"), "ids": sash.collect("id")}
+SCHEMA = "id long, k string, ts timestamp, x long, s string, b boolean"
+TYPES = pa.schema(
+    [
+        ("id", pa.int64()), ("k", pa.string()), ("ts", pa.timestamp("us", "UTC")), ("x", pa.int64()),
+        ("s", pa.string()), ("b", pa.bool_()),
+    ]
+)  # fmt: skip
+PROVIDER = "spark.sql.streaming.stateStore.providerClass"
+ZONE = "spark.sql.session.timeZone"
+
+
+def row(number, key, minutes, x=1):
+    """A row so many minutes after the beginning."""
+    time = None if minutes is None else EPOCH + timedelta(minutes=minutes)
+    return {"id": number, "k": key, "ts": time, "x": x, "s": f"bike {number % 7}", "b": number % 5 == 0}
+
+
+def disordered(n=240, seed=3):
+    """Rows in the order of their coming: up to 10 minutes late, a few keys, one of them null; ties in time."""
+    random = np.random.default_rng(seed)
+    minutes, delays = random.integers(0, 120, n), random.integers(0, 10, n)
+    keys = random.choice(["a", "a", "b", "c", "", None], n)
+    rows = [row(number, keys[number], int(minutes[number]), int(random.integers(-50, 50))) for number in range(n)]
+    order = np.argsort(minutes + delays, kind="stable")
+    return pa.Table.from_pylist([rows[place] for place in order], TYPES)
+
+
+LAST = pa.Table.from_pylist([row(10_000, "last", 10_000)], TYPES)  # moves the watermark past all others
+
+
+class Folder:
+    """A stream of files, its checkpoint and its answers."""
+
+    def __init__(self, spark, path):
+        self.spark, self.path, self.n_files = spark, path, 0
+        (path / "in").mkdir()
+
+    def add(self, *tables):
+        """Let files arrive, one after the other."""
+        for table in tables:
+            place = self.path / "in" / f"{self.n_files:03}.parquet"
+            pq.write_table(table, place)
+            self.n_files += 1
+            os.utime(place, (self.n_files, self.n_files))
+
+    def stream(self, schema=SCHEMA):
+        """The files as a streaming table, one in each micro-batch."""
+        reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+        return reader.parquet(str(self.path / "in"))
+
+    def run(self, spec, name="answers", schema=SCHEMA):
+        """Answer all files that are there and not answered yet; the progress of each micro-batch."""
+        writer = spec(self.stream(schema)).writeStream.format("parquet").trigger(availableNow=True)
+        places = {"path": self.path / name, "checkpointLocation": self.path / f"checkpoint of {name}"}
+        query = writer.options(**{key: str(place) for key, place in places.items()}).start()
+        query.awaitTermination()
+        return query.recentProgress
+
+    def answers(self, name="answers"):
+        """All rows given out."""
+        return self.spark.read.parquet(str(self.path / name)).toArrow().to_pylist()
+
+
+@pytest.fixture
+def folder(spark, tmp_path):
+    return Folder(spark, tmp_path)
+
+
+@pytest.fixture
+def setting(spark):
+    """Change a setting of the session for one test."""
+    before = {}
+
+    def change(name, value):
+        before.setdefault(name, spark.conf.get(name))
+        spark.conf.set(name, value)
+
+    yield change
+    for name, value in before.items():
+        spark.conf.set(name, value)
+
+
+def cut(table, n):
+    return [table.slice(table.num_rows * k // n, table.num_rows * (k + 1) // n - table.num_rows * k // n)
+            for k in range(n)]  # fmt: skip
+
+
+def multiset(rows):
+    return Counter(tuple((name, repr(_plain(value))) for name, value in sorted(row.items())) for row in rows)
+
+
+def _plain(value):
+    return value.astimezone(UTC) if isinstance(value, datetime) and value.tzinfo else value
+
+
+def streamed(spec, **options):
+    return spec.stream(lateness="10 minutes", shards=3, **options)
+
+
+RANGE = W.range("25 minutes").agg(**AGGREGATES)
+
+
+def test_final_answers_over_a_restart_are_those_of_batch(folder):
+    table, spec = disordered(), streamed(RANGE)
+    first, *others = cut(table, 4)
+    folder.add(first, others[0])
+    folder.run(spec)
+    folder.add(*others[1:], LAST)
+    folder.run(spec)
+    assert multiset(folder.answers()) == multiset(spec(table).to_pylist())
+
+
+def test_eager_answers_over_a_restart_are_over_what_has_come(folder):
+    table, spec = disordered(), streamed(sash.together(RANGE, W.rows(3).agg(last=sash.collect("id"))), emit="eager")
+    parts = cut(table, 4)
+    folder.add(*parts[:2])
+    folder.run(spec)
+    folder.add(*parts[2:])
+    folder.run(spec)
+    wanted, arrived = [], 0
+    for part in parts:
+        wanted += spec(table.slice(0, arrived + part.num_rows)).slice(arrived).to_pylist()
+        arrived += part.num_rows
+    assert multiset(folder.answers()) == multiset(wanted)
+
+
+def test_the_last_revisions_over_a_restart_are_the_answers_of_batch(folder):
+    table, spec = disordered(), streamed(RANGE, emit="revise")
+    parts = cut(table, 4)
+    folder.add(*parts[:3])
+    progress = folder.run(spec)
+    folder.add(parts[3])
+    progress += folder.run(spec)
+    found = sorted(folder.answers(), key=lambda row: row["revision"])
+    assert len({(row["id"], row["revision"]) for row in found}) == len(found)
+    last = {row["id"]: {name: value for name, value in row.items() if name != "revision"} for row in found}
+    assert multiset(last.values()) == multiset(spec(table).to_pylist())
+    assert sum(sash.spark.metrics(each).get("revisions", 0) for each in progress) == len(found) - len(last) > 0
+
+
+def test_windows_of_keys_that_fall_silent_are_answered_when_time_has_passed(folder):
+    silent = [row(number, f"silent {number}", number) for number in range(12)]
+    busy = [[row(100 + k, "busy", 40 * k)] for k in range(1, 4)]
+    tables = [pa.Table.from_pylist(rows, TYPES) for rows in [silent, *busy]]
+    spec = streamed(W.tumbling("15 minutes").agg(n=sash.count(), ids=sash.collect("id")))
+    folder.add(*tables)
+    folder.run(spec)
+    wanted = spec(pa.concat_tables(tables)).to_pylist()
+    closed = [
+        each for each in wanted if each["ts"] <= EPOCH + timedelta(minutes=90)
+    ]  # of rows that are due: 120 minus the lateness
+    assert len(closed) > 12
+    assert multiset(folder.answers()) == multiset(closed)
+
+
+def test_progress_says_what_was_counted(folder):
+    given = [row(0, "a", 0), row(1, "a", 60)], [row(2, "a", 49), row(3, "b", 50), row(4, "b", None)], [row(5, "b", 90)]
+    folder.add(*(pa.Table.from_pylist(rows, TYPES) for rows in given))
+    found = [sash.spark.metrics(each) for each in folder.run(streamed(W.rows(2).agg(n=sash.count())))]
+    total = Counter()
+    for each in found:
+        total.update(each)
+    assert [each["rows"] for each in found if each.get("rows")] == [2, 3, 1]
+    assert (total["rows"], total["late"], total["without_time"], total["answers"]) == (6, 1, 1, 3)
+    assert total["bytes_written"] > 0 < total["blocks_written"]
+    assert len(folder.answers()) == total["answers"]
+
+
+def test_rows_that_cannot_be_placed_are_given_out_aside(folder):
+    far = 60 * 24 * 365 * 100  # in a hundred years: it must not move the watermark
+    given = [row(0, "a", 0), row(1, "a", 60), row(2, "a", far)], [row(3, "a", 49), row(4, None, None), row(5, "a", 55)]
+    folder.add(*(pa.Table.from_pylist(rows, TYPES) for rows in given), LAST)
+    folder.run(streamed(W.rows(2).agg(ids=sash.collect("id")), late="aside"))
+    found = {row["id"]: (row["is_late"], row["ids"]) for row in folder.answers()}
+    aside = dict.fromkeys((2, 3, 4), (True, None))
+    assert found == {0: (False, [0]), 5: (False, [0, 5]), 1: (False, [5, 1])} | aside
+
+
+def test_a_late_row_ends_the_query_if_asked_to(folder):
+    folder.add(pa.Table.from_pylist([row(0, "a", 60)], TYPES), pa.Table.from_pylist([row(1, "a", 9)], TYPES))
+    with pytest.raises(StreamingQueryException, match=r"1 rows are behind the watermark .*the first is .*late='drop'"):
+        folder.run(streamed(W.rows(2).agg(n=sash.count()), late="raise"))
+
+
+def test_a_changed_spec_is_refused_by_an_old_checkpoint(folder):
+    folder.add(*cut(disordered(40), 2))
+    folder.run(streamed(RANGE))
+    folder.add(LAST)
+    said = r"this checkpoint is of another query: spec 0 was .*25 minutes.*, now it is .*26 minutes.*checkpointLocation"
+    with pytest.raises(StreamingQueryException, match=said):
+        folder.run(streamed(W.range("26 minutes").agg(**AGGREGATES)))
+    folder.run(streamed(RANGE))
+    assert len(folder.answers()) == 40
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_times_without_a_zone_are_the_same_in_all_of_them(folder, setting, zone):
+    setting(ZONE, zone)
+    local = pa.schema([("id", pa.int64()), ("k", pa.string()), ("ts", pa.timestamp("us"))])
+    table = disordered(60).select(local.names).cast(local)
+    parts = cut(table, 2)
+    folder.add(*parts, LAST.select(local.names).cast(local))
+    spec = streamed(W.range("25 minutes").agg(ids=sash.collect("id")))
+    progress = folder.run(spec, schema="id long, k string, ts timestamp_ntz")
+    assert sum(sash.spark.metrics(each).get("late", 0) for each in progress) == 0
+    assert multiset(folder.answers()) == multiset(spec(table).to_pylist())
+
+
+@pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
+def test_days_are_the_same_in_all_zones(folder, setting, zone):
+    setting(ZONE, zone)
+    days = [[1, 2, 3], [2, 3, 4], [4, 4, 5, 30]]  # the last moves the watermark
+    tables = [
+        pa.table({"id": pa.array([10 * k + n for n in range(len(each))]), "day": [date(2024, 3, n) for n in each]})
+        for k, each in enumerate(days)
+    ]
+    folder.add(*tables)
+    spec = sash.window(order_by="day").range("2 days").agg(ids=sash.collect("id")).stream(lateness="1 day")
+    progress = folder.run(spec, schema="id long, day date")
+    assert sum(sash.spark.metrics(each).get("late", 0) for each in progress) == 0
+    wanted = spec(pa.concat_tables(tables)).to_pylist()
+    assert multiset(folder.answers()) == multiset(each for each in wanted if each["day"].day < 29)
+
+
+def test_names_with_dots_and_spaces_are_names(folder):
+    renamed = {"k": "the.key", "ts": "the time", "x": "an `x`"}
+    table = disordered(30).select(["id", *renamed])
+    table = table.rename_columns(["id", *renamed.values()])
+    folder.add(table)
+    spec = sash.window(by="the.key", order_by=["the time", "id"]).rows(2).agg(total=sash.sum("an `x`"))
+    folder.run(spec.stream(emit="eager"), schema="id long, `the.key` string, `the time` timestamp, `an ``x``` long")
+    assert multiset(folder.answers()) == multiset(spec(table).to_pylist())
+
+
+def heavy(total, old):
+    return total.n > 3
+
+
+REFUSED = {
+    "integer order": (sash.window(order_by="x").rows(2).agg(n=sash.count()), {}, "ordered by time.*'x' is int64"),
+    "eager grid": (W.tumbling("1 hour").agg(n=sash.count()), {"emit": "eager"}, "is due when they have come.*final"),
+    "eager every": (W.rows(3).every(rows=2).agg(n=sash.count()), {"emit": "revise"}, "emit='final'"),
+    "policy": (W.evict_while(heavy, n=sash.count()).agg(n=sash.count()), {"emit": "eager"}, "what the policy left"),
+    "late grid": (W.tumbling("1 hour").agg(n=sash.count()), {"late": "aside"}, "late='drop'"),
+    "by": (sash.window(by="kk", order_by="ts").rows(2).agg(n=sash.count()), {}, "'kk'.*Did you mean 'k'"),
+    "order": (sash.window(order_by="tss").rows(2).agg(n=sash.count()), {}, "'tss'.*Did you mean 'ts'"),
+    "column": (W.rows(2).agg(n=sash.sum("xx")), {}, "'xx'.*Did you mean 'x'"),
+    "changes": (W.rows(2).agg(n=sash.count()), {"emit": "revise", "changes": "op"}, "changes: .*'op'"),
+    "fine grid": (W.range("1 hour").every("1500 ns").agg(n=sash.count()), {}, "microseconds"),
+    "fine lateness": (W.rows(2).agg(n=sash.count()), {"lateness": "1500 ns"}, "microseconds"),
+    "own name": (W.rows(2).agg(revision=sash.count()), {"emit": "revise"}, "'revision'.*rename"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_a_stream_cannot_do_is_said_before_it_starts(name, folder):
+    spec, options, said = REFUSED[name]
+    with pytest.raises(sash.SashError, match=said):
+        spec.stream(**options)(folder.stream())
+
+
+def test_a_column_that_the_stream_lacks_is_named_before_it_starts(folder):
+    with pytest.raises(sash.UnknownNameError, match="'s'"):
+        streamed(RANGE)(folder.stream("id long, k string, ts timestamp, x long"))
+
+
+def test_another_state_store_than_rocksdb_is_refused_with_the_remedy(folder, setting):
+    setting(PROVIDER, "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider")
+    with pytest.raises(sash.UnsupportedError, match=r"RocksDB.*HDFSBacked.*sash\.spark\.session"):
+        streamed(RANGE)(folder.stream())
+
+
+@sash.aggregate(state=object)
+class Reciprocals:
+    """Fails at zero."""
+
+    def lift(x):
+        return 1 / x
+
+    def combine(older, newer):
+        return older + newer
+
+
+def test_an_aggregate_that_fails_names_itself(folder):
+    folder.add(pa.Table.from_pylist([row(0, "a", 0, 4), row(1, "a", 1, 0)], TYPES))
+    spec = W.rows(2).agg(parts=sash.agg(Reciprocals, "x"))
+    with pytest.raises(StreamingQueryException, match=r"(?s)Reciprocals.*'a'.*division by zero|division by zero.*'a'"):
+        folder.run(spec.stream(emit="eager"))
