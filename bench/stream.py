@@ -125,7 +125,8 @@ def large_states(bench: Bench, most: int) -> Iterator[dict[str, Any]]:
         small, large = (_thousand_rows(bench, n, keys(n)) for n in (most // 100, most))
         what = "10 keys" if keys(most) == 10 else "keys of 10 rows"
         yield {
-            "what": f"1,000 rows, state of {most:.0e}, {what}", "s": round(large, 2), "x small state": round(large / small, 2)
+            "what": f"1,000 rows, state of {most:.0e}, {what}", "s": round(large, 2),
+            "x small state": round(large / small, 2),
         }  # fmt: skip
 
 

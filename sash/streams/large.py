@@ -65,6 +65,8 @@ class LargeKeys:
     def _is_key(self, key: Any, rows: Any, places: Any) -> Any:
         """Which rows have a key, and not only its hash."""
         by = list(self.plan.window.by)
+        if not by:
+            return np.ones(len(places), np.bool_)
         both = pa.concat_tables([key, rows.select(by).take(pa.array(places))])
         codes = joint_codes([buffers.single(both.column(name)) for name in by], both.num_rows).codes
         return codes[1:] == codes[0]

@@ -3,7 +3,7 @@
 Rows to come have times at or after the watermark. So a row before it is *settled*: no row will be put before it any
 more. For each kind of window the settled rows still in reach are a last part of their key:
 
-    rows(n)          the last n - 1
+    rows(n)          the last n - 1, to which a row will come
     range(span)      those at most span (and lag) before the watermark
     session(gap)     all since the last silence, if a row at the watermark would still join them
     since(column)    all since the last mark
@@ -98,7 +98,8 @@ def _first(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None)
 
 def _of_rows(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
     assert extent.rows is not None
-    return np.maximum(rows.ends - (extent.rows - 1), rows.starts)
+    n = extent.rows - 1 if instants is None else extent.rows  # at an instant there need be no row
+    return np.maximum(rows.ends - n, rows.starts)
 
 
 def _of_range(extent: Extent, plan: Plan, rows: Settled, instants: Instants | None) -> Any:
