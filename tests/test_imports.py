@@ -18,7 +18,7 @@ HOMES = {  # package: the only folders of sash that may import it; None: nobody
     "pyspark": "spark",
     "pandas": "frames",
     "polars": "frames",
-    "pyarrow": "frames spark",
+    "pyarrow": "frames spark streams cli",
     "lmdb": "stores",
     "redis": "stores",
     "duckdb": None,

@@ -104,14 +104,14 @@ def _with_own_columns(plan: Plan, schema: StructType) -> StructType:
 def with_hidden_columns(plan: Plan, table: DataFrame) -> DataFrame:
     """Rows with the hash of their keys, whether they are too far ahead, and the watermark set."""
     future, lateness = plan.streaming.future, plan.streaming.lateness
-    time, kind = _event_time(plan)
+    clock, kind = _clock_time(plan)
     far = fn.lit(False)
     if future is not None:
         ahead = fn.expr(f"current_timestamp() + INTERVAL {microseconds(future)} MICROSECOND")
-        far = fn.coalesce(time > ahead.cast(kind), fn.lit(False))
-    event = fn.when(~far, time)
+        far = fn.coalesce(clock > ahead.cast(kind), fn.lit(False))
+    event = fn.when(~far, _event_time(plan))
     table = table.select("*", _hash(plan).alias(HASH), far.alias(FAR),
-                         fn.coalesce(event, fn.lit(LONG_AGO).cast(kind)).alias(EVENT))  # fmt: skip
+                         fn.coalesce(event, fn.lit(LONG_AGO).cast("timestamp")).alias(EVENT))  # fmt: skip
     delay = -(-microseconds(lateness) // MILLISECOND)  # Spark's watermark is in milliseconds: rather one too many
     return table.withWatermark(EVENT, f"{delay} milliseconds").drop(EVENT)
 
@@ -124,7 +124,7 @@ def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
         if name not in history.columns:
             raise DeclarationError(f"seed(...): history has no column {name!r}, but {', '.join(history.columns)}")
     casts = [fn.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in table.schema]
-    time, _ = _event_time(plan)
+    time = _event_time(plan)
     rows = history.select(*casts).where(time.isNotNull())
     end = rows.agg(fn.max(time).alias(END))
     rows = rows.crossJoin(fn.broadcast(end))
@@ -136,12 +136,30 @@ def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
     return hashed.mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary").groupBy("shard")
 
 
-def _event_time(plan: Plan) -> tuple[Column, str]:
-    """The time of a row, and its type: one whose microseconds are those that a shard sees, whatever the zone."""
-    time, arrow_type = fn.col(quoted(plan.time)), plan.schema.field(plan.time).type
-    if pa.types.is_date32(arrow_type) or arrow_type.tz is None:
-        return time.cast("timestamp_ntz"), "timestamp_ntz"
-    return time, "timestamp"
+def _clock_time(plan: Plan) -> tuple[Column, str]:
+    """The time of a row as a clock would show it, and the type that such times have."""
+    time = fn.col(quoted(plan.time))
+    return (time, "timestamp") if _has_zone(plan) else (time.cast("timestamp_ntz"), "timestamp_ntz")
+
+
+def _event_time(plan: Plan) -> Column:
+    """The time of a row for the watermark, in the microseconds that a shard sees, whatever the zone of the session.
+
+    Spark's watermark wants times with a zone. Those without are taken as if they were in UTC: counted out of their
+    parts, because every cast goes by the zone of the session, and by the hours that it leaves out in spring.
+    """
+    if _has_zone(plan):
+        return fn.col(quoted(plan.time))
+    time = f"CAST({quoted(plan.time)} AS timestamp_ntz)"
+    days = f"CAST(datediff(CAST({time} AS date), DATE'1970-01-01') AS bigint)"
+    minutes = f"({days} * 24 + hour({time})) * 60 + minute({time})"
+    seconds = f"CAST(extract(SECOND FROM {time}) * 1000000 AS bigint)"
+    return fn.expr(f"timestamp_micros(({minutes}) * 60000000 + {seconds})")
+
+
+def _has_zone(plan: Plan) -> bool:
+    arrow_type = plan.schema.field(plan.time).type
+    return bool(pa.types.is_timestamp(arrow_type)) and arrow_type.tz is not None
 
 
 def _hash(plan: Plan) -> Column:

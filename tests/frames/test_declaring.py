@@ -76,9 +76,7 @@ def test_a_spec_is_a_value_too():
     text = "sash.window(by='k', order_by='t').rows(3).agg(n=count(), top=max('x').where('paid'))"
     assert repr(spec) == text
     streamed = spec.algorithm("daba_lite").stream(lateness="10 minutes", late="raise")
-    assert repr(streamed) == (
-        text + ".algorithm('daba_lite').stream(lateness='10 minutes', late='raise')"
-    )
+    assert repr(streamed) == (text + ".algorithm('daba_lite').stream(lateness='10 minutes', late='raise')")
 
 
 def test_a_batch_does_not_look_at_how_a_stream_answers():
