@@ -28,10 +28,11 @@ from pyspark.sql import functions as fn
 from sash.errors import DeclarationError, UnsupportedError
 from sash.frames.spec import Spec, Together
 from sash.frames.streaming import shown
-from sash.spark.shards import PACKED, ROWS_OUT, packing, to_bytes, unpacking
+from sash.spark.shards import PACKED, ROWS_OUT, packing, unpacking
 from sash.spark.shipping import pack, unpack
 from sash.spark.streaming import planned, with_hidden_columns
 from sash.stores import Store, open_store
+from sash.streams.blocks import write_table
 from sash.streams.contract import COUNTED
 from sash.streams.plans import Plan
 from sash.streams.stored_blocks import Query, Turn, newest_of, take_stored
@@ -90,7 +91,7 @@ def run(
                 sums = answered.agg(*(fn.sum(each) for each in COUNTED)).collect()[0]
                 query.end(store, turn)
                 _tell(name, number, dict(zip(COUNTED, sums, strict=True)), counted)
-                sink(answered.mapInArrow(unpacking(plan.out_schema), schema), number)
+                sink(answered.mapInArrow(unpacking(), schema), number)
 
     writer = with_hidden_columns(plan, table).writeStream.queryName(name).foreachBatch(batch)
     writer = writer.option("checkpointLocation", checkpoint)
@@ -232,7 +233,7 @@ def _answers(plan: Plan, store: Store, turn: Turn, shard: int, rows: Any) -> Any
     """Let a shard do its part of a batch, and pack what it gives out."""
     outcome = take_stored(plan, store, turn, shard, rows)
     pieces = [each.slice(begin, ROWS_OUT) for each in outcome.tables for begin in range(0, each.num_rows, ROWS_OUT)]
-    parts: list[bytes | None] = [to_bytes(each) for each in pieces]
+    parts: list[bytes | None] = [write_table(each) for each in pieces]
     parts = parts or [None]  # which carries what was counted
     rest = [0] * (len(parts) - 1)
     counts = [pa.array([n, *rest], pa.int64()) for n in outcome.counts.as_dict().values()]

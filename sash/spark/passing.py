@@ -27,6 +27,7 @@ from sash.engine.running import Run
 from sash.errors import DataError, SashError, SumOverflowError, UnsupportedError
 from sash.frames.answering import Arranged, Columns, Decoder, Reader, bound_for, require_truths, time_names
 from sash.frames.arrow_tables import Source
+from sash.frames.casting import as_type
 from sash.frames.changes import Changes
 from sash.frames.extents import show_aggregate
 from sash.frames.measuring import Bound, Measure, in_units, instants_as_times, mark_column, measure, scale_of
@@ -450,17 +451,3 @@ def _instants_of(lane: Lane) -> tuple[int, bool]:
 
 def _batch(names: list[str], columns: list[Any]) -> Any:
     return pa.RecordBatch.from_arrays(columns, names=names)
-
-
-def as_type(name: str, array: Any, types: Mapping[str, Any]) -> Any:
-    """Answers in the type that was announced for them."""
-    wanted = types.get(name)
-    if wanted is None or array.type == wanted:
-        return array
-    try:
-        return array.cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
-        raise DataError(
-            f"{name!r} was announced to Spark as {wanted}, but some answers are {array.type}: {error}. Let the "
-            "aggregate give answers of one type"
-        ) from error

@@ -13,6 +13,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from sash.frames import buffers
 from sash.spark.seven_bits import from_text, to_text
 from sash.spark.shipping import unpack
+from sash.streams.blocks import read_table, write_table
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Outcome, seed, take
@@ -49,20 +50,11 @@ def _packed(batches: list[Any], n_shards: int) -> Any:
     order = np.argsort(shards, kind="stable")
     rows = rows.take(pa.array(order)).combine_chunks()
     there, first, n = np.unique(shards[order], return_index=True, return_counts=True)
-    parts = [to_bytes(rows.slice(begin, size)) for begin, size in zip(first.tolist(), n.tolist(), strict=True)]
+    parts = [write_table(rows.slice(begin, size)) for begin, size in zip(first.tolist(), n.tolist(), strict=True)]
     return pa.RecordBatch.from_arrays([pa.array(there), pa.array(parts, pa.binary())], names=["shard", PACKED])
 
 
-def to_bytes(table: Any) -> bytes:
-    """A table as a stream of Arrow's."""
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def unpacking(schema: Any) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
     """What unpacks answers."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
@@ -107,11 +99,11 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         self._handle = handle
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
-        tables = [pa.ipc.open_stream(row[1]).read_all() for row in rows]
+        tables = [read_table(row[1]) for row in rows]
         return self._answer(pa.concat_tables(tables), timerValues)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: D102, N802, N803
-        rows = pa.ipc.open_stream(initialState[1]).read_all()
+        rows = read_table(initialState[1])
         end = int(buffers.fixed_values(buffers.single(rows.column(END).slice(0, 1)), np.int64)[0])
         seed(self._plan, self._blocks, rows, end)
 
@@ -125,7 +117,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         counts = outcome.counts.as_dict()
         for table in outcome.tables:
             for begin in range(0, table.num_rows, ROWS_OUT):
-                yield Row(**{PACKED: to_bytes(table.slice(begin, ROWS_OUT))}, **counts)
+                yield Row(**{PACKED: write_table(table.slice(begin, ROWS_OUT))}, **counts)
                 counts = dict.fromkeys(counts, 0)
         if any(counts.values()):
             yield Row(**{PACKED: None}, **counts)

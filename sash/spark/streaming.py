@@ -50,7 +50,7 @@ def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = 
         None if history is None else seeded(plan, table, history),
     )  # fmt: skip
     sums = [fn.sum(name).alias(name) for name in COUNTED]
-    return answered.observe(METRICS, *sums).mapInArrow(unpacking(plan.out_schema), schema)
+    return answered.observe(METRICS, *sums).mapInArrow(unpacking(), schema)
 
 
 def planned(specs: tuple[Spec, ...], table: DataFrame) -> tuple[Plan, StructType]:

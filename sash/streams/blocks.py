@@ -1,4 +1,4 @@
-"""Rows as blocks of bytes, and back: Arrow's, without a schema, which the plan knows."""
+"""Rows as bytes, and back: Arrow's. Those of a block have no schema, which the plan knows."""
 
 from __future__ import annotations
 
@@ -8,6 +8,20 @@ import pyarrow as pa
 
 from sash.errors import FormatError
 from sash.frames.buffers import single
+
+
+def write_table(table: Any) -> bytes:
+    """Write a table with its schema, for whoever does not know it."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def read_table(data: bytes) -> Any:
+    """Read what `write_table` wrote."""
+    return pa.ipc.open_stream(data).read_all()
 
 
 def write_rows(table: Any) -> bytes:

@@ -26,7 +26,7 @@ from sash.algebra import codec
 from sash.engine import snapshot
 from sash.frames.answering import Reader, arrange
 from sash.frames.arrow_tables import Source
-from sash.streams.blocks import read_rows, write_rows
+from sash.streams.blocks import read_rows, read_table, write_rows, write_table
 from sash.streams.bridges import Bridge
 from sash.streams.contract import Blocks
 from sash.streams.middles import Middles
@@ -83,7 +83,7 @@ class Chunks:
         assert data is not None, "a spine is written before it is listed"
         key, self._next, base, chunks, middles = snapshot.unseal(data, n_parts=5)
         self._middles = [Middles(each) for each in middles]
-        self.key = _table_of(key)
+        self.key = read_table(key)
         self._base = [None if each is None else tuple(each) for each in base]
         self.chunks = [
             Chunk(number, n, first, last, None if partials is None else tuple(partials))
@@ -111,7 +111,7 @@ class Chunks:
         chunks = [[each.number, each.n, each.first, each.last, each.partials] for each in self.chunks]
         middles = [each.dump() for each in self._middles]
         self._blocks.put(
-            SPINE, self.number, snapshot.seal([_bytes_of(self.key), self._next, self._base, chunks, middles])
+            SPINE, self.number, snapshot.seal([write_table(self.key), self._next, self._base, chunks, middles])
         )
 
     def _with_partials(self, chunk: Chunk) -> Chunk:
@@ -276,15 +276,3 @@ def in_order(plan: Plan, rows: Any) -> Any:
     """The rows of one key, sorted."""
     numbers = arrange(replace(plan.window, by=(), grid=None), Reader(Source(rows))).numbers
     return (rows if numbers is None else rows.take(pa.array(numbers))).combine_chunks()
-
-
-def _bytes_of(table: Any) -> bytes:
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    data: bytes = sink.getvalue().to_pybytes()
-    return data
-
-
-def _table_of(data: bytes) -> Any:
-    return pa.ipc.open_stream(data).read_all()
