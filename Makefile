@@ -18,7 +18,7 @@ PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
 SASH_CACHE_DIR ?= $(CURDIR)/$(VENV)/machine-code
 export SASH_CACHE_DIR
 
-.PHONY: help setup test test-all test-jit test-nojit test-bounds test-spark test-faults-quick test-faults check format \
+.PHONY: help setup test test-all test-jit test-nojit test-bounds test-spark test-spark-quick test-faults-quick test-faults check format \
 	demo demo-quick demo-small docs wheel bench bench-large bench-spark bench-stream clean
 
 help: ## list the targets
@@ -26,9 +26,9 @@ help: ## list the targets
 
 setup: $(INSTALLED) ## install everything into .venv (the other targets do it themselves)
 
-test: test-jit test-nojit test-spark ## everything a change must pass: compiled, interpreted, on Spark
+test: test-jit test-nojit test-spark-quick ## everything a change must pass: compiled, interpreted, on Spark
 
-test-all: test test-bounds test-faults-quick ## with indices checked, and processes killed: before a release
+test-all: test-jit test-nojit test-bounds test-spark test-faults-quick ## all there is, processes killed too: before a release
 
 # The runs are ordered by .NOTPARALLEL below, so that the closing line of the last is the last line.
 test-jit: $(INSTALLED) ## all tests but those on Spark, with machine code
@@ -41,7 +41,11 @@ test-nojit: $(INSTALLED) ## the same source interpreted: all tests that could te
 test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling/test_parity.py
 
-test-spark: $(INSTALLED_SPARK) ## tables of Spark, in one session; installs it first, half a gigabyte
+test-spark-quick: $(INSTALLED_SPARK) ## tables and streams of Spark, in one session; installs it first, half a gigabyte
+	$(BIN)/python -m pytest -q tests/spark --ignore=tests/spark/test_elsewhere.py --ignore=tests/spark/test_kernels.py \
+		--ignore=tests/spark/test_session.py
+
+test-spark: $(INSTALLED_SPARK) ## the same, and clusters, Connect, other Javas, machine code in workers, the command line
 	$(BIN)/python -m pytest -q tests/spark tests/cli/test_streams.py
 
 test-faults-quick: $(INSTALLED_SPARK) ## kill -9 of drivers, workers and executors of a stream, a few times

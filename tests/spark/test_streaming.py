@@ -245,13 +245,13 @@ def test_days_are_the_same_in_all_zones(folder, setting, zone):
     assert multiset(folder.answers()) == multiset(each for each in wanted if each["day"].day < 29)
 
 
-def test_names_with_dots_and_spaces_are_names(folder):
-    renamed = {"k": "the.key", "ts": "the time", "x": "an x"}
+def test_names_with_spaces_are_names(folder):
+    renamed = {"k": "the key", "ts": "the time", "x": "an x"}
     table = disordered(30).select(["id", *renamed])
     table = table.rename_columns(["id", *renamed.values()])
     folder.add(table)
-    spec = sash.window(by="the.key", order_by=["the time", "id"]).rows(2).agg(total=sash.sum("an x"))
-    folder.run(spec.stream(emit="eager"), schema="id long, `the.key` string, `the time` timestamp, `an x` long")
+    spec = sash.window(by="the key", order_by=["the time", "id"]).rows(2).agg(total=sash.sum("an x"))
+    folder.run(spec.stream(emit="eager"), schema="id long, `the key` string, `the time` timestamp, `an x` long")
     assert multiset(folder.answers()) == multiset(spec(table).to_pylist())
 
 
