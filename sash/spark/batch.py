@@ -60,7 +60,8 @@ def require_batch(table: DataFrame) -> None:
     """Refuse a stream."""
     if table.isStreaming:
         raise UnsupportedError(
-            "this version of Sash does not answer streams. Call the spec on a batch table, or inside foreachBatch"
+            "this is said of batch tables, and the table is a stream. Explain the spec on a batch table of the same "
+            "columns: a stream lets the same engine answer"
         )
 
 
