@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from sash.errors import UnsupportedError
 from sash.spark.passing import Pass
 from sash.spark.schemas import answer_schema
 from sash.spark.shipping import pack, unpack
@@ -28,7 +27,6 @@ ZONE = "spark.sql.session.timeZone"
 
 def answer(specs: Sequence[Spec], table: DataFrame) -> DataFrame:
     """Answer specs with the same keys and order over a Spark table."""
-    require_batch(table)
     zone = str(table.sparkSession.conf.get(ZONE))
     announced, packed = answer_schema(specs, table.schema, zone), pack(specs)
     found = look(specs, table, zone)
@@ -54,15 +52,6 @@ def _warn_of_one_task(specs: Sequence[Spec]) -> None:
 def _passed(specs: Sequence[Spec], table: DataFrame, packed: bytes, announced: tuple[Any, dict[str, Any]]) -> DataFrame:
     schema, types = announced
     return arranged(specs, table).mapInArrow(task(lambda: Pass(unpack(packed), types)), schema)
-
-
-def require_batch(table: DataFrame) -> None:
-    """Refuse a stream."""
-    if table.isStreaming:
-        raise UnsupportedError(
-            "this is said of batch tables, and the table is a stream. Explain the spec on a batch table of the same "
-            "columns: a stream lets the same engine answer"
-        )
 
 
 def arranged(specs: Sequence[Spec], table: DataFrame) -> DataFrame:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from sash.errors import UnsupportedError
 from sash.frames.arrow_tables import Source
 from sash.frames.planning import plan
-from sash.spark.batch import ZONE, require_batch
+from sash.spark.batch import ZONE
 from sash.spark.schemas import arrow_schema
 from sash.spark.splitting import HOT, MOST_KEYS, Splittable, asked_of
 
@@ -23,7 +24,7 @@ BATCH = "spark.sql.execution.arrow.maxRecordsPerBatch"
 
 def explain(specs: Sequence[Spec], table: DataFrame) -> str:
     """The steps in Spark's words, then each spec in the engine's. No row is looked at."""
-    require_batch(table)
+    _require_batch(table)
     source = Source(arrow_schema(table.schema, table.sparkSession.conf.get(ZONE)).empty_table())
     passes = "\n\n".join(plan(spec, source, is_assumed=False) for spec in specs)
     return "\n".join(f"{name:<12}{text}" for name, text in _steps(specs, table)) + "\n\n" + passes
@@ -83,3 +84,12 @@ def _hot_keys(specs: Sequence[Spec], table: DataFrame) -> list[tuple[str, str]]:
     elif wide is not None:
         longer = f"windows longer than a range: all their rows are sent, as {wide}"
     return [("hot keys" if k == 0 else "", line) for k, line in enumerate([*lines, longer])]
+
+
+def _require_batch(table: DataFrame) -> None:
+    """Refuse a stream."""
+    if table.isStreaming:
+        raise UnsupportedError(
+            "this is said of batch tables, and the table is a stream. Explain the spec on a batch table of the same "
+            "columns: a stream lets the same engine answer"
+        )

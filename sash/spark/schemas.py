@@ -156,3 +156,8 @@ def in_spark(arrow_type: Any, zone: str) -> Any:
     if types.is_struct(arrow_type):
         return pa.struct([pa.field(each.name, in_spark(each.type, zone)) for each in arrow_type])
     return arrow_type
+
+
+def quoted(name: str) -> str:
+    """A column by its name, whatever letters it has."""
+    return "`" + name.replace("`", "``") + "`"

@@ -31,7 +31,7 @@ from sash.spark.carrying import ColumnMemory, Memory
 from sash.spark.cutting import RECORD, SLOT, Cutting, Split
 from sash.spark.joining import Joining
 from sash.spark.reaching import HotKey, Reach
-from sash.spark.schemas import arrow_schema
+from sash.spark.schemas import arrow_schema, quoted
 from sash.spark.shipping import unpack
 
 if TYPE_CHECKING:
@@ -214,7 +214,7 @@ def _is_hot(n: Any, last: Any, least: int) -> bool:
 def _largest(specs: Sequence[Spec], table: DataFrame) -> Any:
     """The keys with most rows, one more than can be split."""
     by, order = specs[0].window.by, specs[0].window.order_by[0]
-    keys, last = [functions.col(_quoted(name)) for name in by], functions.col(_quoted(order))
+    keys, last = [functions.col(quoted(name)) for name in by], functions.col(quoted(order))
     counted = table.groupBy(*keys).agg(functions.count(functions.lit(1)).alias(ROWS), functions.max(last).alias(LAST))
     return counted.orderBy(functions.desc(ROWS)).limit(MOST_KEYS + 1).toArrow()
 
@@ -237,7 +237,7 @@ def _keys_with_ranges(
 
 def _sample(specs: Sequence[Spec], table: DataFrame, hot: Any, fraction: float, *, is_all: bool) -> Any:
     """Order values of some rows of hot keys, and the number of their key."""
-    by, order = specs[0].window.by, _quoted(specs[0].window.order_by[0])
+    by, order = specs[0].window.by, quoted(specs[0].window.order_by[0])
     if is_all and hot.num_rows == 1:
         rows = table.select(functions.lit(0).alias(KEY), functions.col(order))
     else:
@@ -268,7 +268,7 @@ def _counted(specs: Sequence[Spec], table: DataFrame, found: Found) -> list[HotK
     """The same keys, with the rows of each range."""
     by, order, keys = specs[0].window.by, specs[0].window.order_by[0], found.split.keys
     read = [order] if found.is_all and len(keys) == 1 else dict.fromkeys([*by, order])
-    slotted = with_slots(table.select(*(functions.col(_quoted(name)) for name in read)), found, specs)
+    slotted = with_slots(table.select(*(functions.col(quoted(name)) for name in read)), found, specs)
     counted = slotted.groupBy(SLOT).count().toArrow().to_pydict()
     counts = dict(zip(counted[SLOT], counted["count"], strict=True))
     firsts = np.cumsum([0, *(key.n_ranges for key in keys)]).tolist()
@@ -314,18 +314,14 @@ def _beside(rows: DataFrame, keys: DataFrame, by: Sequence[str]) -> DataFrame:
 def _same_key(by: Sequence[str]) -> Column:
     condition = functions.lit(True)
     for k, name in enumerate(by):
-        condition &= functions.col(_quoted(name)).eqNullSafe(functions.col(_key_name(k)))
+        condition &= functions.col(quoted(name)).eqNullSafe(functions.col(_key_name(k)))
     return condition
-
-
-def _quoted(name: str) -> str:
-    return "`" + name.replace("`", "``") + "`"
 
 
 def with_slots(rows: DataFrame, found: Found, specs: Sequence[Spec]) -> DataFrame:
     """Rows of hot keys with their slots."""
     window, keys = specs[0].window, found.split.keys
-    order, columns = functions.col(_quoted(window.order_by[0])), [functions.col(_quoted(name)) for name in rows.columns]
+    order, columns = functions.col(quoted(window.order_by[0])), [functions.col(quoted(name)) for name in rows.columns]
     if found.is_all and len(keys) == 1:
         return rows.select(*columns, _slot_of_only_key(order, keys[0], rows.schema[window.order_by[0]].dataType))
     slot = functions.col(KEY)  # that of the first range, and one more for each edge that is not after the row
@@ -363,7 +359,7 @@ def answer_split(specs: Sequence[Spec], table: DataFrame, found: Found, packed: 
     split, (schema, types) = found.split, announced
     rows = with_slots(table, found, specs).repartitionById(split.n_slots, functions.col(SLOT))
     # A partition is one slot, so that its rows are sorted by time alone, which Spark does by numbers and not by rows.
-    rows = rows.sortWithinPartitions(*(functions.col(_quoted(name)) for name in specs[0].window.order_by))
+    rows = rows.sortWithinPartitions(*(functions.col(quoted(name)) for name in specs[0].window.order_by))
     records = rows.mapInArrow(task(lambda: Cutting(unpack(packed), split)), RECORD_TYPE)
     records = records.repartitionById(split.n_slots, functions.col(SLOT))
     records = records.sortWithinPartitions(SLOT, "stage", "lane", "source", "number")

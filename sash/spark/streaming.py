@@ -19,7 +19,7 @@ from pyspark.sql import functions as fn
 from pyspark.sql.types import BooleanType, IntegerType, StructField, StructType
 
 from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
-from sash.spark.schemas import answer_schema, arrow_schema
+from sash.spark.schemas import answer_schema, arrow_schema, quoted
 from sash.spark.shards import END, MILLISECOND, PACKED, ShardProcessor, packing, unpacking
 from sash.spark.shipping import pack
 from sash.streams.contract import COUNTED, FAR, HASH, IS_LATE, REVISION
@@ -164,11 +164,6 @@ def _has_zone(plan: Plan) -> bool:
 
 def _hash(plan: Plan) -> Column:
     return fn.xxhash64(*map(quoted, plan.window.by)) if plan.window.by else fn.lit(0).cast("long")
-
-
-def quoted(name: str) -> str:
-    """A column by its name, whatever letters it has."""
-    return "`" + name.replace("`", "``") + "`"
 
 
 def _answered_schema() -> str:

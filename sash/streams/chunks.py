@@ -105,7 +105,7 @@ class Chunks:
         there = {each.number for each in self.chunks}
         for number in self._written - there:
             self._blocks.delete(CHUNK, self._block(number))
-        if not self.chunks and not any(self._base):
+        if self.is_empty:
             self._blocks.delete(SPINE, self.number)
             return
         chunks = [[each.number, each.n, each.first, each.last, each.partials] for each in self.chunks]
