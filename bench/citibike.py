@@ -17,12 +17,12 @@ import numpy as np
 
 import sash
 from bench.rounds import BloomRows
+from sash.engine.timed import MIN_ARITY
 
 NAME = "citibike"
 FOLDERS = (Path("data/citibike_jc"), Path("../shared/data/citibike_jc"), Path("../data/citibike_jc"))
 SPANS = {"6 hours": 6, "1 day": 24, "4 days": 96, "16 days": 384, "32 days": 768}
 HOUR = 3_600_000_000  # microseconds
-MIN_ARITY = 4  # what sash.slide uses
 BUDGET_NS = 1_000_000_000
 
 

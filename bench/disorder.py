@@ -1,14 +1,12 @@
 """Rows out of order: fiba and btree, compiled, for distances from 0 to the whole window, and in bulk.
 
-As in section 5.1 of the FiBA paper, each round evicts the oldest row and inserts one that d rows are younger
-than. What is compared takes turns on the same rows and is timed by the processor time of the thread, so that
-what else the machine does falls on all alike: times are the best turn, ratios the median over the turns.
+What is compared takes turns on the same rows: times are the best turn, ratios the median over the turns.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
@@ -17,14 +15,14 @@ import numpy as np
 import sash
 from bench.rounds import BloomRows
 from sash.engine.binding import bind
+from sash.engine.timed import MIN_ARITY
 from sash.engine.timed_driving import Leaving, drive, rounds_driver
 from sash.engine.trees import Trees, Wanted, build_trees, grown, n_bytes, new_tree
 from sash.testing.counting import counting
 from sash.testing.monoids import Sum
 
 NAME = "disorder"
-GAP = 2**20  # between the times of neighbouring rows, for those that come between them
-CHUNK, N_TURNS = 5_000, 12
+N_TURNS = 12
 ROW_BYTES = 16  # an int64 time and a float64 value
 LOG_BLOOM = 17  # rows of 2 kB: 2^22 of them would take 16 GB in a tree
 AGGREGATES = {"sum": sash.sum(), "geomean": sash.geomean(), "bloom": BloomRows}
@@ -38,70 +36,13 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     yield from _bulk_combines(quick)
 
 
-def turns_of(*ways: Callable[[], Callable[[], Any]], n_turns: int = N_TURNS) -> Any:
-    """Nanoseconds of each turn (a row) of each way (a column), after one turn to warm up.
-
-    A way prepares a turn and gives what is to be timed.
-    """
-    turns = np.zeros((n_turns + 1, len(ways)))
-    for turn in turns:
-        for k, way in enumerate(ways):
-            prepared = way()
-            before = time.thread_time_ns()
-            prepared()
-            turn[k] = time.thread_time_ns() - before
-    return turns[1:]
-
-
-class Rounds:
-    """A window of n rows and rounds over it; from turn to turn the rows move on."""
-
-    def __init__(self, trees: Trees, n: int, chunk: int) -> None:
-        self.trees, self.n, self.chunk = trees, n, chunk
-        self.driver, self.tree = rounds_driver(trees), new_tree(trees)
-        self.n_gone, self.n_come = 0, 0
-        for begin in range(0, n, 2**16):
-            times = np.arange(begin, min(begin + 2**16, n)) * GAP
-            self._ready(np.full(len(times), -1), times)()
-
-    def in_order(self) -> Callable[[], None]:
-        """Prepare rounds that insert at the young end."""
-        old = (self.n_gone + np.arange(self.chunk)) * GAP
-        self.n_gone += self.chunk
-        return self._ready(old, old + self.n * GAP)
-
-    def at(self, d: int) -> Callable[[], None]:
-        """Prepare rounds at a distance, which must not be larger than those before."""
-        steps = np.arange(self.chunk)
-        if d >= self.n:  # the row before all others, which leaves with the next round
-            oldest = self.n_gone * GAP
-            return self._ready(oldest - steps, oldest - (1 + steps) % self.chunk)
-        old, new = (self.n_gone + steps) * GAP, (self.n - d - 1) * GAP + 1 + self.n_come + steps
-        self.n_gone, self.n_come = self.n_gone + self.chunk, self.n_come + self.chunk
-        return self._ready(old, new)
-
-    def _ready(self, old: Any, new: Any) -> Callable[[], None]:
-        values, results = np.random.default_rng(2).random(len(new)), self.trees.cells.results(len(new))
-        leaving = Leaving(old, new, (values,))
-
-        def take() -> None:
-            self.tree = drive(self.trees, self.tree, self.driver, leaving, len(new), results)
-
-        return take
-
-
-def _trees(algorithm: str, aggregate: Any, min_arity: int) -> Trees:
-    bound = bind(aggregate, "f8", compiled=True)
-    return build_trees(Wanted(algorithm, bound.monoids, True, "i8", min_arity, has_nulls=False))
-
-
 def _by_size(quick: bool) -> Iterator[dict[str, Any]]:
     """In order, where a round should take the same for every window; beside Two-Stacks Lite, and its memory."""
     values = np.random.default_rng(3).random(2**18)
-    for min_arity in (4,) if quick else (2, 4, 8):
+    for min_arity in (MIN_ARITY,) if quick else (2, 4, MIN_ARITY, 8):
         for log_n in (4, 10, 16) if quick else (4, 7, 10, 13, 16, 19, 22):
             n = 2**log_n
-            rounds = Rounds(_trees("fiba", sash.sum(), min_arity), n, CHUNK)
+            rounds = TreeRounds(trees_of("fiba", sash.sum(), min_arity), n, CHUNK)
             queue = partial(sash.slide, values, sash.sum(), rows=min(n, 2**16), algorithm="two_stacks_lite")
             turns = turns_of(rounds.in_order, lambda queue=queue: queue) / (CHUNK, len(values))
             per_row = n_bytes(rounds.tree) / n
@@ -116,8 +57,8 @@ def _by_distance(quick: bool) -> Iterator[dict[str, Any]]:
     for name, aggregate in AGGREGATES.items():
         log_n, chunk = (12 if quick else LOG_BLOOM, 100) if name == "bloom" else (18 if quick else 22, CHUNK)
         for min_arity in (4,) if quick else (2, 4, 8):
-            trees = [_trees(algorithm, aggregate, min_arity) for algorithm in ("fiba", "btree")]
-            fiba, btree = (Rounds(each, 2**log_n, chunk) for each in trees)
+            trees = [trees_of(algorithm, aggregate, min_arity) for algorithm in ("fiba", "btree")]
+            fiba, btree = (TreeRounds(each, 2**log_n, chunk) for each in trees)
             distances = [0, *(2**log_d for log_d in range(0, log_n + 1, 6 if quick else 2))]
             rows = []
             for d in reversed(distances):
@@ -139,8 +80,8 @@ def _ratio(turns: Any, k: int, other: int) -> float:
 
 def _bulk_times(quick: bool) -> Iterator[dict[str, Any]]:
     """Many rows at once against one by one, in microseconds; each begins with the same window."""
-    n, trees = 2**16 if quick else 2**22, _trees("fiba", sash.sum(), 8)
-    filled = Rounds(trees, n, CHUNK).tree
+    n, trees = 2**16 if quick else 2**22, trees_of("fiba", sash.sum(), 8)
+    filled = TreeRounds(trees, n, CHUNK).tree
     for log_m in (0, 4, 8, 12) if quick else (0, 4, 8, 12, 16, 20, 21):
         m = 2**log_m
         spent = {

@@ -27,6 +27,7 @@ from sash.aggregators.fiba.layout import (
     LEFT_TOP,
     NONE,
     PARENT,
+    PART,
     RIGHT,
     RIGHT_LEVEL,
     RIGHT_TOP,
@@ -171,8 +172,8 @@ def _inner_folder(kit: Kit, nodes: Nodes) -> Function:
         for i in range(1, n):
             below = child(s, node, i)
             count += get(links, below, COUNT)
-            combine(pool, aggregate, aggregate, below * width)
-            combine(pool, aggregate, aggregate, aggregate + 1 + i)
+            combine(pool, PART, below * width, aggregate + 1 + i)  # apart, so that one chain waits half as often
+            combine(pool, aggregate, aggregate, PART)
         if skip & RIGHT == 0:
             youngest = child(s, node, n)
             count += get(links, youngest, COUNT)
