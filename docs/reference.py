@@ -59,7 +59,7 @@ def settings(docs: Path) -> str:
              "theme: {name: mkdocs, color_mode: auto}", "markdown_extensions: [tables, fenced_code]", "nav:",
              "  - Start: README.md"]  # fmt: skip
     for title, folder in SECTIONS:
-        found = sorted((docs / folder).glob("*.md"))
+        found = sorted((docs / folder).glob("**/*.md"), key=lambda path: (path.parent.name != folder, path))
         if found:
             lines += [f"  - {title}:", *(f"      - {path.relative_to(docs).as_posix()}" for path in found)]
     return "\n".join([*lines, "  - Glossary: glossary.md", ""])

@@ -2,8 +2,10 @@
 
 import doctest
 import importlib
+import importlib.util
 import pkgutil
 import re
+import sys
 import tomllib
 from itertools import chain
 from pathlib import Path
@@ -99,6 +101,28 @@ def table_of_algorithms():
         costs = f"{card.amortised} | {card.worst} | {card.space}"
         lines.append(f"| `{card.name}` | {title} | {card.order} | {card.needs} | {costs} |")
     return "\n".join(lines)
+
+
+PAGES = ROOT / "docs" / "explanation" / "algorithms"
+
+
+@pytest.mark.parametrize("card", sash.algorithms(), ids=lambda card: card.name)
+def test_every_algorithm_has_a_page_with_its_costs_and_its_drawing(card):
+    listed = re.search(rf"^\| `{card.name}` \|.*\]\(([^)]+)\) \|$", read(PAGES / "README.md"), re.MULTILINE)
+    page = read(PAGES / listed[1])
+    assert f"| `{card.name}` | {card.needs} | {card.amortised} | {card.worst} | {card.space} |" in page
+    assert re.search(rf"!\[.+\]\((algorithms/)?{card.name}\.svg\)", page)
+
+
+def test_the_drawings_are_of_what_the_algorithms_do():
+    spec = importlib.util.spec_from_file_location("drawings", ROOT / "docs" / "drawings.py")
+    drawings = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = drawings  # dataclasses look for the module of their class
+    spec.loader.exec_module(drawings)
+    drawn = drawings.drawings()
+    assert set(drawn) == {card.name for card in sash.algorithms()}
+    old = [name for name, picture in drawn.items() if read(PAGES / f"{name}.svg") != picture]
+    assert old == [], "python docs/drawings.py draws them anew"
 
 
 def test_every_dependency_is_pinned():

@@ -15,6 +15,7 @@ from rich.table import Table as Shown
 from sash.cli.console import out, waiting
 from sash.cli.exits import CommandError
 from sash.cli.pipelines import Pipeline, Sink
+from sash.cli.writing import write_whole
 
 SHOWN = 20  # rows
 
@@ -57,8 +58,7 @@ def write(answers: Any, sink: Sink) -> None:
         raise CommandError('mode = "append" needs Spark; write engine = "spark" in [run], or mode = "overwrite"')
     path.parent.mkdir(parents=True, exist_ok=True)
     with waiting(f"writing {path}"):
-        WRITERS[sink.format](answers, path.with_name(path.name + ".part"))
-        path.with_name(path.name + ".part").replace(path)  # at once: never half a file under that name
+        write_whole(path, lambda part: WRITERS[sink.format](answers, part))
 
 
 def _write_json(answers: Any, path: Path) -> None:

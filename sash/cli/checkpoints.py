@@ -10,6 +10,7 @@ import json
 from pathlib import Path
 
 from sash.cli.exits import CommandError
+from sash.cli.writing import write_whole
 
 NAME = "sash.json"
 
@@ -33,7 +34,7 @@ def require_same(checkpoint: str, spec: object, source: str) -> bool:
     if place.exists() and any(place.iterdir()):
         raise CommandError(f"{place} is not empty and no checkpoint of this command's; choose another directory")
     place.mkdir(parents=True, exist_ok=True)
-    noted.write_text(json.dumps(wanted, indent=1), encoding="utf-8")
+    write_whole(noted, lambda part: part.write_text(json.dumps(wanted, indent=1), encoding="utf-8"))
     return False
 
 

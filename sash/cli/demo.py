@@ -27,6 +27,7 @@ from sash.cli.exits import USAGE, CommandError
 from sash.cli.reporting import write_report
 from sash.cli.sparks import follow, session
 from sash.cli.watching import Log, Watch
+from sash.cli.writing import write_whole
 
 NOTE, LOG = "demo.json", "progress.jsonl"
 ARRIVALS, ANSWERS, CHECKPOINT = "arrivals", "answers", "checkpoint"
@@ -62,12 +63,13 @@ def run(directory: Path, *, quick: bool, emit: str, fresh: bool) -> None:
     files = stream(directory, note, n_batches)
     with waiting("checking every answer against batch"):
         checked, answers = check(directory, note, loaded, files)
-    keep(directory, note | {"done": True, "checked": checked._asdict(), "files": [str(each) for each in files],
-                            "seconds": round(time.perf_counter() - began, 1)})  # fmt: skip
+    note = keep(directory, note | {"checked": checked._asdict(), "files": [str(each) for each in files],
+                                   "seconds": round(time.perf_counter() - began, 1)})  # fmt: skip
     out.print(latest(answers))
     out.print(verdict(checked), markup=False, soft_wrap=True)
     with waiting("drawing the report"):
         written = write_report(directory, None)
+    keep(directory, note | {"done": True})
     out.print(f"answers: {directory / ANSWERS}\nreport:  {written}", markup=False, soft_wrap=True)
     if checked.different:
         raise CommandError(f"{checked.different:,} answers of the stream differ from batch; please report this")
@@ -97,9 +99,7 @@ def prepare(directory: Path, wanted: dict[str, Any], fresh: bool) -> dict[str, A
 
 def keep(directory: Path, note: dict[str, Any]) -> dict[str, Any]:
     """Write down how far it is, at once."""
-    part = directory / f"{NOTE}.part"
-    part.write_text(json.dumps(note, indent=1), encoding="utf-8")
-    part.replace(directory / NOTE)
+    write_whole(directory / NOTE, lambda part: part.write_text(json.dumps(note, indent=1), encoding="utf-8"))
     return note
 
 

@@ -30,6 +30,7 @@ NO_JAVA = "Spark needs Java"
 NO_ROOM = "No space left on device"
 GONE = ("Py4JNetworkError", "ConnectionRefusedError")
 AROUND = ("SparkException", "StreamingQueryException")  # what Java wraps others in
+FAILED_STREAM = re.compile(r"^\[STREAM_FAILED\] .*? terminated with exception: ")
 IN_PYTHON = re.compile(r"^(?!java|javax|org|scala)(?:[\w.]+\.)?(\w+(?:Error|Exception|Warning)): (.+)$", re.MULTILINE)
 IN_JAVA = re.compile(r"^(?:Caused by: |: )?(?:[\w$]+\.)+(\w+(?:Exception|Error)): (.+)$", re.MULTILINE)
 
@@ -68,7 +69,7 @@ def message_of(error: BaseException) -> str:
     """One message for an error, in the words of whoever knows best."""
     if isinstance(error, ModuleNotFoundError):
         return _missing(error)
-    if NO_ROOM in str(error) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
+    if NO_ROOM in told_by(error) or (isinstance(error, OSError) and error.errno == errno.ENOSPC):
         return "the disk is full. What was written before stands; make room and run the same command again"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror or error}"
@@ -81,8 +82,14 @@ def message_of(error: BaseException) -> str:
     return f"{type(error).__name__}: {error}"
 
 
+def told_by(error: BaseException) -> str:
+    """All that an error tells; PySpark keeps what Java says of causes to itself."""
+    return f"{error}\n{getattr(error, '_stackTrace', '')}"
+
+
 def of_spark(text: str) -> str:
     """The line that matters in a report of Spark's: the innermost error of Python, else the first of Java."""
+    text = FAILED_STREAM.sub("", text)
     in_python = IN_PYTHON.findall(text)
     if in_python:
         return str(in_python[-1][1]).strip()

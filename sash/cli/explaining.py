@@ -19,6 +19,8 @@ def explained(pipeline: Pipeline) -> str:
     ]
     if stream is not None:
         lines.append(f"{'stream':<12}checkpoint {stream.checkpoint}, trigger {stream.trigger}")
+        if stream.seed is not None:
+            lines.append(f"{'seed':<12}{stream.seed.format} {stream.seed.path or ''}")
     return "\n".join(lines) + "\n\n" + str(pipeline.spec.explain(_rows_of(pipeline)))
 
 

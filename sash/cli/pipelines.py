@@ -24,7 +24,7 @@ from sash.cli.naming import find
 from sash.cli.reading import File, Table
 from sash.errors import UnknownNameError
 from sash.frames.spec import Spec, Together, together
-from sash.frames.streaming import EMIT, LATE
+from sash.frames.streaming import EMIT, FAILING, LATE
 from sash.frames.window import Window, window
 from sash.windows.frames import CLOSED, TIES
 
@@ -32,6 +32,10 @@ EXTENTS = ("rows", "range", "everything", "session", "delta", "since", "evict_wh
 OF_A_WINDOW = (
     *EXTENTS, "aggregates", "by", "closed", "every", "every_rows", "lag", "min_rows", "order_by", "origin", "ties",
 )  # fmt: skip
+OF_A_STREAM = {
+    "lateness": "a text", "future": "a text", "idle": "a text", "changes": "a text", "shards": "a whole number",
+    "state": "a text",
+}  # fmt: skip
 FILES = ("parquet", "csv", "json")
 ENGINES, MODES = ("spark", "memory"), ("overwrite", "append", "error")
 ONCE = "available now"
@@ -64,6 +68,9 @@ class Stream:
 
     checkpoint: str
     trigger: str
+    name: str  # of the query; where the state is in a store, also there
+    seed: Source | None  # history that windows begin with
+    is_stored: bool  # whether the state is in a store of the user's own
 
 
 @dataclass(frozen=True)
@@ -103,13 +110,14 @@ def read_pipeline(path: Path) -> Pipeline:
     algorithm = engine.take("algorithm", "a text")
     if algorithm is not None:
         spec = engine.within("algorithm", lambda: spec.algorithm(algorithm))
+    streaming = None if stream is None else _read_stream(stream, path)
+    given = _read_sink(sink, path.parent, chosen, streaming)
     pipeline = Pipeline(
-        file, _read_source(source, path.parent, chosen), spec, _read_sink(sink, path.parent, chosen, stream),
-        None if stream is None else _read_stream(stream, path.parent), chosen,
+        file, _read_source(source, path.parent, chosen), spec, given, streaming, chosen,
         engine.take("master", "a text", "local[*]"), engine.take("memory", "a text", "2g"),
         dict(engine.take("settings", "a table", {})), columns,
     )  # fmt: skip
-    for table in (engine, root):
+    for table in (engine, *filter(None, [stream]), root):
         table.close()
     return pipeline
 
@@ -133,9 +141,10 @@ def _read_source(table: Table, beside: Path, engine: str) -> Source:
     path = table.take("path", "a text")
     form = table.take("format", "a text", None if path is None else _format_of(path))
     if form is None:
-        table.fail("", 'source.format is missing; write format = "parquet", "csv", "json" or a format of Spark')
+        said = 'write format = "parquet", "csv", "json" or a format of Spark'
+        table.fail("", f"{table.name('format')} is missing; {said}")
     if path is None and form in FILES:
-        table.fail("", f'source.path is missing; write path = "rides.{form}"')
+        table.fail("", f'{table.name("path")} is missing; write path = "rides.{form}"')
     if engine == "memory" and form not in FILES:
         table.fail("format", f"run.engine = 'memory' reads {', '.join(FILES)}, not {form!r}; use engine = 'spark'")
     schema, options = table.take("schema", "a text"), table.take("options", "a table", {})
@@ -148,7 +157,7 @@ def _format_of(path: str) -> str | None:
     return {"jsonl": "json", "ndjson": "json", "pq": "parquet"}.get(ending, ending if ending in FILES else None)
 
 
-def _read_sink(table: Table | None, beside: Path, engine: str, stream: Table | None) -> Sink:
+def _read_sink(table: Table | None, beside: Path, engine: str, stream: Stream | None) -> Sink:
     if table is None:
         return Sink("console" if stream is not None else "show", None, "error", {})
     path = table.take("path", "a text")
@@ -157,6 +166,9 @@ def _read_sink(table: Table | None, beside: Path, engine: str, stream: Table | N
         table.fail("", f'sink.path is missing; write path = "answers.{form}"')
     if engine == "memory" and form not in (*FILES, "show"):
         table.fail("format", f"run.engine = 'memory' writes {', '.join(FILES)} or shows, not {form!r}")
+    if stream is not None and stream.is_stored and form not in (*FILES, "show"):
+        table.fail("format", f"with stream.state a batch that is done again must replace what it wrote, and {form} "
+                             f"cannot; use one of {', '.join(FILES)}, or leave stream.state out")  # fmt: skip
     mode = table.choose("mode", MODES, "append" if stream is not None else "error")
     sink = Sink(
         form, None if path is None else _absolute(path, beside), mode, dict(table.take("options", "a table", {}))
@@ -165,15 +177,24 @@ def _read_sink(table: Table | None, beside: Path, engine: str, stream: Table | N
     return sink
 
 
-def _read_stream(table: Table, beside: Path) -> Stream:
+def _read_stream(table: Table, path: Path) -> Stream:
     checkpoint = table.need("checkpoint", "a text", '"checkpoint"')
-    trigger = table.take("trigger", "a text", ONCE)
-    table.close()
-    return Stream(_absolute(checkpoint, beside), trigger)
+    trigger, name = table.take("trigger", "a text", ONCE), table.take("name", "a text", path.stem)
+    seed, state = table.table("seed"), table.take("state", "a text")
+    if seed is not None and state is not None:
+        table.fail("seed", "stream.seed needs Spark's own state, but there is stream.state. Leave one of them out")
+    history = None if seed is None else _read_source(seed, path.parent, "spark")
+    return Stream(_absolute(checkpoint, path.parent), trigger, name, history, state is not None)
 
 
 def _absolute(path: str, beside: Path) -> str:
     return path if "://" in path else str((beside / path).absolute())
+
+
+def _absolute_store(address: str, beside: Path) -> str:
+    """The address of a store; lmdb:path and sqlite:path are relative to the directory of the file."""
+    near = re.match(r"(lmdb|sqlite):(?!/)(.+)", address)
+    return address if near is None else f"{near[1]}://{(beside / near[2]).absolute()}"
 
 
 def _read_spec(root: Table, beside: Path, stream: Table | None) -> tuple[Spec | Together, Places]:
@@ -278,13 +299,14 @@ def _reach_by_table(begun: Window, kind: str, table: Table, named: Places, besid
 
 
 def _streaming(spec: Spec | Together, table: Table) -> Spec | Together:
-    options: dict[str, Any] = {
-        "emit": table.choose("emit", EMIT, "final"),
-        "late": table.choose("late", LATE, "drop"),
-        "lateness": table.take("lateness", "a text", "0 seconds"),
-    }
-    for name, kind in (("future", "a text"), ("idle", "a text"), ("changes", "a text"), ("shards", "a whole number")):
+    """The spec with how a stream answers; options are added one by one, so that the wrong one is named."""
+    chosen = {"emit": (EMIT, "final"), "late": (LATE, "drop"), "failing": (FAILING, "raise")}
+    options: dict[str, Any] = {name: table.choose(name, *each) for name, each in chosen.items()}
+    for name, kind in OF_A_STREAM.items():
         value = table.take(name, kind)
         if value is not None:
             options[name] = None if value == "none" else value
-    return table.within("lateness", lambda: spec.stream(**options))
+            if name == "state":
+                options[name] = _absolute_store(value, table.file.path.parent)
+            table.within(name, lambda: spec.stream(**options))
+    return spec.stream(**options)

@@ -17,6 +17,7 @@ from sash.cli import flights
 from sash.cli.exits import USAGE, CommandError
 from sash.cli.report import Plot, Section, Series, page
 from sash.cli.watching import Log, MicroBatch
+from sash.cli.writing import write_whole
 
 POINTS = 365  # along a year
 WEEK = 7 * 86_400
@@ -38,9 +39,7 @@ def write_report(place: Path, target: Path | None) -> Path:
         raise CommandError(
             f"there is nothing at {place}; wanted the directory of a demo, or the log of sash run", USAGE
         )
-    part = written.with_name(written.name + ".part")
-    part.write_text(text, encoding="utf-8")
-    part.replace(written)
+    write_whole(written, lambda part: part.write_text(text, encoding="utf-8"))
     return written
 
 
@@ -53,8 +52,8 @@ def _required(batches: list[MicroBatch], place: Path) -> list[MicroBatch]:
 def demo_page(directory: Path) -> str:
     """The page of a demo that is done."""
     path = directory / "demo.json"
-    note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {"done": False}
-    if not note["done"]:
+    note: dict[str, Any] = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    if "checked" not in note:
         raise CommandError(f"{directory} holds no demo that is done; run: sash demo --directory {directory}", USAGE)
     loaded = flights.load(note["months"])
     declared = flights.spec(note["emit"])

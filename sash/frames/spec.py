@@ -31,6 +31,8 @@ class Options(TypedDict, total=False):
     changes: str | None
     shards: int
     state: str | None
+    failing: str
+    checkpoint: str | None
 
 
 @dataclass(frozen=True, repr=False)
@@ -102,6 +104,13 @@ class Spec:
             A column that says which rows are deletions or corrections of earlier ones; with "revise" only.
         shards
             Into how many parts keys are divided; fixed for the life of a checkpoint.
+        checkpoint
+            The checkpointLocation that the query will be started with. If it has state already, the number of shards is
+            read from there, whatever `shards` says.
+        failing
+            What to do with rows that an aggregate of your own cannot take, because its `lift` raises: "raise" an error
+            that names the row, "drop" and count them, or give them out "aside", with the reason in the column
+            `failure`.
         state
             The address of a store that keeps the state, as in "redis://host:6379/0" or "lmdb:///path"; such a stream
             is started by `sash.spark.run`. None: Spark keeps it, beside its checkpoint.

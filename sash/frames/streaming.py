@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 from sash.errors import DeclarationError, UnknownNameError
@@ -13,6 +13,7 @@ from sash.windows.durations import Duration, read_length
 
 EMIT = ("final", "eager", "revise")
 LATE = ("drop", "raise", "aside")
+FAILING = ("raise", "drop", "aside")
 IN_FILES = ("lmdb", "sqlite")  # kinds of store
 NO_TIME, DAY = Duration(0), Duration(86_400_000_000_000)
 
@@ -29,9 +30,11 @@ class Streaming:
     changes: str | None = None
     shards: int = 8
     state: str | None = None  # the address of a store, which may have a password in it
+    failing: str = "raise"
+    checkpoint: str | None = field(default=None, compare=False)
 
     def __repr__(self) -> str:
-        given = {field.name: getattr(self, field.name) for field in fields(self)}
+        given = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
         given["state"] = None if self.state is None else shown(self.state)
         told = [f"{name}={value!r}" for name, value in given.items() if value != getattr(AS_BY_DEFAULT, name)]
         return f"stream({', '.join(told)})"
@@ -46,6 +49,10 @@ def read_streaming(emit: Any, lateness: Any, late: Any, others: dict[str, Any]) 
     require_choice("late", late, LATE)
     future, idle = others.get("future", Streaming.future), others.get("idle")
     changes, shards = others.get("changes"), others.get("shards", Streaming.shards)
+    failing, checkpoint = others.get("failing", Streaming.failing), others.get("checkpoint")
+    require_choice("failing", failing, FAILING)
+    if checkpoint is not None and not isinstance(checkpoint, str):
+        raise DeclarationError(f"checkpoint is the path of the query's checkpoint, got {checkpoint!r}")
     if changes is not None and not isinstance(changes, str):
         raise DeclarationError(f"changes names the column that says what a row does, got {changes!r}")
     if changes is not None and emit != "revise":
@@ -62,6 +69,8 @@ def read_streaming(emit: Any, lateness: Any, late: Any, others: dict[str, Any]) 
         changes,
         require_rows("shards", shards),
         _read_state(others.get("state")),
+        failing,
+        checkpoint,
     )
 
 

@@ -35,7 +35,7 @@ from sash.stores import Store, open_store
 from sash.streams.blocks import write_table
 from sash.streams.contract import COUNTED
 from sash.streams.plans import Plan
-from sash.streams.stored_blocks import Query, Turn, newest_of, take_stored
+from sash.streams.stored_blocks import Query, Turn, newest_of, recorded_shards, take_stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -80,8 +80,9 @@ def run(
     specs = spec.specs if isinstance(spec, Together) else (spec,)
     state = _require_runnable(specs, table, sink)
     plan, schema = planned(specs, table)
+    with open_store(state) as there:  # that it can be reached is better known now than in the first batch
+        plan = plan.in_shards(recorded_shards(there, name))
     query, work = Query(name, plan), Work(state, pack(specs), plan)
-    open_store(state).close()  # it can be reached: better known now than in the first batch
 
     def batch(rows: DataFrame, number: int) -> None:
         own = str(rows.sparkSession.sparkContext.getLocalProperty(QUERY_ID) or checkpoint)

@@ -26,8 +26,8 @@ END = "__sash_end"  # when history ended
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 
 
-def packing(n_shards: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What packs the rows of a partition: for each shard its number and Arrow's bytes."""
+def packing(n_shards: int, label: Callable[[int], int] = int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What packs the rows of a partition: for each shard its label and Arrow's bytes."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         gathered: list[Any] = []
@@ -36,22 +36,25 @@ def packing(n_shards: int) -> Callable[[Iterable[Any]], Iterator[Any]]:
             gathered.append(batch)
             n_rows += batch.num_rows
             if n_rows >= ROWS_PACKED:
-                yield _packed(gathered, n_shards)
+                yield _packed(gathered, n_shards, label)
                 gathered, n_rows = [], 0
         if n_rows:
-            yield _packed(gathered, n_shards)
+            yield _packed(gathered, n_shards, label)
 
     return run
 
 
-def _packed(batches: list[Any], n_shards: int) -> Any:
+def _packed(batches: list[Any], n_shards: int, label: Callable[[int], int]) -> Any:
     rows = pa.Table.from_batches(batches)
-    shards = (rows.column(HASH).to_numpy().view(np.uint64) % np.uint64(n_shards)).astype(np.int32)
+    shards = (rows.column(HASH).to_numpy().view(np.uint64) % np.uint64(n_shards)).astype(np.min_scalar_type(n_shards))
     order = np.argsort(shards, kind="stable")
     rows = rows.take(pa.array(order)).combine_chunks()
     there, first, n = np.unique(shards[order], return_index=True, return_counts=True)
+    if there[0] != 0:  # it is always called, because some shard has to know that a checkpoint is of another query
+        there, first, n = (np.append(np.zeros(1, each.dtype), each) for each in (there, first, n))
     parts = [write_table(rows.slice(begin, size)) for begin, size in zip(first.tolist(), n.tolist(), strict=True)]
-    return pa.RecordBatch.from_arrays([pa.array(there), pa.array(parts, pa.binary())], names=["shard", PACKED])
+    labels = pa.array([label(each) for each in there.tolist()], pa.int32())
+    return pa.RecordBatch.from_arrays([labels, pa.array(parts, pa.binary())], names=["shard", PACKED])
 
 
 def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:

@@ -12,18 +12,22 @@ timers are Spark's too. Packed rows carry no event time, so Spark drops none of 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 from pyspark.sql import functions as fn
-from pyspark.sql.types import BooleanType, IntegerType, StructField, StructType
+from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 
 from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
+from sash.spark.checkpoints import recorded_shards
+from sash.spark.labels import label_of
 from sash.spark.schemas import answer_schema, arrow_schema, quoted
 from sash.spark.shards import END, MILLISECOND, PACKED, ShardProcessor, packing, unpacking
 from sash.spark.shipping import pack
-from sash.streams.contract import COUNTED, FAR, HASH, IS_LATE, REVISION
+from sash.streams.algorithms import algorithms
+from sash.streams.contract import COUNTED, FAILURE, FAR, HASH, IS_LATE, REVISION
 from sash.streams.plans import Plan, microseconds
+from sash.streams.progress import ALGORITHM, METRICS
 from sash.streams.reach import require_reach
 from sash.streams.timing import instants_of, require_time
 
@@ -37,20 +41,23 @@ PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 EVENT = "__sash_event"  # the time that the watermark follows
 LONG_AGO = "0001-01-01"
-METRICS = "sash"  # under this name counts stand in observedMetrics of a query's progress
+PIECES = f"shard int, {PACKED} binary"
 
 
 def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = None) -> DataFrame:
     """Answer specs with the same keys and order over a stream, which may begin with rows of history."""
     _require_rocksdb(str(table.sparkSession.conf.get(PROVIDER)))
     plan, schema = planned(tuple(specs), table)
-    packed = with_hidden_columns(plan, table).mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary")
+    checkpoint = plan.streaming.checkpoint
+    if checkpoint is not None:
+        plan = plan.in_shards(recorded_shards(table.sparkSession, checkpoint, plan))
+    packed = with_hidden_columns(plan, table).mapInArrow(packing(plan.n_shards, label_of), PIECES)
     answered = packed.groupBy("shard").transformWithState(
         ShardProcessor(pack(plan.specs), plan), _answered_schema(), "Append", "EventTime",
         None if history is None else seeded(plan, table, history),
     )  # fmt: skip
-    sums = [fn.sum(name).alias(name) for name in COUNTED]
-    return answered.observe(METRICS, *sums).mapInArrow(unpacking(), schema)
+    told = [*(fn.sum(name).alias(name) for name in COUNTED), fn.lit(algorithms(plan)).alias(ALGORITHM)]
+    return answered.observe(METRICS, *told).mapInArrow(unpacking(), schema)
 
 
 def planned(specs: tuple[Spec, ...], table: DataFrame) -> tuple[Plan, StructType]:
@@ -81,8 +88,11 @@ def _require_emission(plan: Plan) -> None:
             f"{grid!r} with emit={streaming.emit!r}: an answer at a grid point is over all rows before it, and is due "
             "when they have come. Use emit='final', or answer at rows"
         )
-    if plan.is_grid and streaming.late == "aside":
-        raise UnsupportedError("late='aside' gives out rows, but this spec answers at instants; use late='drop'")
+    for name, chosen in (("late", streaming.late), ("failing", plan.failing)):
+        if plan.is_grid and chosen == "aside":
+            raise UnsupportedError(
+                f"{name}='aside' gives out rows, but this spec answers at instants; use {name}='drop'"
+            )
     changes = streaming.changes
     if changes is not None and changes not in plan.schema.names:
         raise UnknownNameError(f"changes: {UnknownNameError.among('column', changes, plan.schema.names)}")
@@ -90,15 +100,15 @@ def _require_emission(plan: Plan) -> None:
 
 def _with_own_columns(plan: Plan, schema: StructType) -> StructType:
     """The schema of what comes out, with the columns that a stream adds."""
-    own = {REVISION: IntegerType(), IS_LATE: BooleanType()}
+    own = {REVISION: IntegerType(), IS_LATE: BooleanType(), FAILURE: StringType()}
     added = [name for name in plan.out_schema.names if name in own and name not in schema.names]
     taken = [name for name in own if name in schema.names and plan.out_schema.names.count(name) > 1]
     taken += [name for name in plan.schema.names if name.startswith("__sash_")]
     if taken:
         raise DeclarationError(f"a stream adds a column {taken[0]!r} to its answers, but there is one; rename it first")
-    if plan.streaming.late == "aside":  # rows aside have no answers
+    if "aside" in (plan.streaming.late, plan.failing):  # rows aside have no answers
         schema = StructType([StructField(each.name, each.dataType, True) for each in schema])
-    return StructType([*schema, *(StructField(name, own[name], name == REVISION) for name in added)])
+    return StructType([*schema, *(StructField(name, own[name], name != IS_LATE) for name in added)])
 
 
 def with_hidden_columns(plan: Plan, table: DataFrame) -> DataFrame:
@@ -133,7 +143,7 @@ def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
         far += microseconds(plan.streaming.lateness)
         rows = rows.where(time >= fn.col(END) - fn.expr(f"INTERVAL {far} MICROSECOND"))
     hashed = rows.select("*", _hash(plan).alias(HASH))
-    return hashed.mapInArrow(packing(plan.n_shards), f"shard int, {PACKED} binary").groupBy("shard")
+    return hashed.mapInArrow(packing(plan.n_shards, label_of), PIECES).groupBy("shard")
 
 
 def _clock_time(plan: Plan) -> tuple[Column, str]:
@@ -168,10 +178,3 @@ def _hash(plan: Plan) -> Column:
 
 def _answered_schema() -> str:
     return ", ".join([f"{PACKED} binary", *(f"{name} long" for name in COUNTED)])
-
-
-def metrics(progress: Any) -> dict[str, int]:
-    """What Sash counted in a micro-batch, from the progress of a query."""
-    found = getattr(progress, "observedMetrics", None) or progress["observedMetrics"]
-    row = found.get(METRICS)
-    return {} if row is None else {name: row[name] or 0 for name in COUNTED}

@@ -106,10 +106,10 @@ def _moved(now: Situation, before: Held, after: Held, change: Change) -> Any:
     floats that were added up in another order may differ in their last bit, and are no news.
     """
     moved = np.zeros(after.rows.num_rows, np.bool_)
-    since = np.full(after.rows.num_rows, now.watermark)
+    since = np.full(after.rows.num_rows, now.before)
     if change.removed.num_rows == 0 and after.rows.num_rows:
         new = np.where(after.is_new, after.times, np.iinfo(np.int64).max)
-        since = np.maximum(np.minimum.reduceat(new, np.flatnonzero(after.begins))[after.keys], now.watermark)
+        since = np.maximum(np.minimum.reduceat(new, np.flatnonzero(after.begins))[after.keys], now.before)
     open_rows = np.flatnonzero(~after.is_new & (after.times >= since))
     if len(open_rows) == 0:
         return moved

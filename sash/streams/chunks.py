@@ -28,7 +28,7 @@ from sash.frames.answering import Reader, arrange
 from sash.frames.arrow_tables import Source
 from sash.streams.blocks import read_rows, read_table, write_rows, write_table
 from sash.streams.bridges import Bridge
-from sash.streams.contract import Blocks
+from sash.streams.contract import CHUNK, Blocks
 from sash.streams.middles import Middles
 from sash.streams.plans import Plan, microseconds
 from sash.streams.timing import times_of
@@ -36,7 +36,7 @@ from sash.streams.timing import times_of
 if TYPE_CHECKING:
     from sash.frames.extents import Extent
 
-CHUNK, SPINE = "chunk", "spine"
+SPINE = "spine"
 NEW = "__sash_new"  # the number of a row among those that have just come; -1 for others
 ROWS = 2_048  # of a chunk, unless more have the same time
 MOST = 1 << 32  # chunks of a key, over its life

@@ -7,7 +7,8 @@ from typing import Protocol
 
 HASH = "__sash_hash"  # of the keys of a row: its shard and its page follow from it
 FAR = "__sash_far"  # whether the time of a row is further ahead than `future` allows
-REVISION, IS_LATE = "revision", "is_late"  # columns that a stream adds to the answers, when asked
+REVISION, IS_LATE, FAILURE = "revision", "is_late", "failure"  # columns that a stream adds to the answers, when asked
+CHUNK = "chunk"  # the kind of block that holds rows of a large key
 
 
 class Blocks(Protocol):
@@ -31,6 +32,8 @@ class Counts:
     late: int = 0  # behind the watermark
     without_time: int = 0
     far: int = 0  # too far ahead
+    failed: int = 0  # which an aggregate could not take
+    keys: int = 0  # whose windows were looked at
     answers: int = 0  # given out, revisions included
     revisions: int = 0  # of answers given out before
     unmatched: int = 0  # deletions of rows that are not there
@@ -41,6 +44,8 @@ class Counts:
     blocks_written: int = 0
     bytes_read: int = 0
     bytes_written: int = 0
+    chunks_read: int = 0  # of large keys; they are among the blocks
+    chunks_written: int = 0
     engine_us: int = 0  # spent in the engine
 
     def as_dict(self) -> dict[str, int]:
@@ -49,6 +54,7 @@ class Counts:
 
 
 COUNTED = tuple(field.name for field in fields(Counts))
+AT_THE_END = ("waiting", "pages", "large")  # of the shards that were called; all others are sums
 
 
 class Counting:
@@ -60,11 +66,13 @@ class Counting:
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         data = self._blocks.get(kind, number)
         self._counts.blocks_read += 1
+        self._counts.chunks_read += kind == CHUNK
         self._counts.bytes_read += 0 if data is None else len(data)
         return data
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
         self._counts.blocks_written += 1
+        self._counts.chunks_written += kind == CHUNK
         self._counts.bytes_written += len(data)
         self._blocks.put(kind, number, data)
 

@@ -25,11 +25,14 @@ from sash.streams.situation import Situation
 
 
 def final(now: Situation, rows: Any) -> list[Any]:
-    """Answer rows that were waiting and are due; let those that have come wait."""
-    due = now.waiting.release(now.watermark, now.due_of)
-    if rows.num_rows:
-        now.waiting.add(rows, now.due_of(rows))
-    return _answered(now, due)
+    """Answer rows that are due, those that waited first; let the others wait."""
+    released = now.waiting.release(now.watermark, now.due_of)
+    due_of = now.due_of(rows)
+    is_due = due_of <= now.watermark
+    if not is_due.all():
+        now.waiting.add(rows.filter(pa.array(~is_due)), due_of[~is_due])
+        rows = rows.filter(pa.array(is_due))
+    return _answered(now, pa.concat_tables([released, rows]))
 
 
 def eager(now: Situation, rows: Any) -> list[Any]:
@@ -41,6 +44,7 @@ def _answered(now: Situation, rows: Any) -> list[Any]:
     rows, large = now.large.take_out(rows)
     numbers, stored = now.stored(rows)
     held = Held.of(now, stored, rows.select(now.plan.kept_schema.names))
+    now.counts.keys += held.n_keys + len(large)
     out = held.on_grid() if now.plan.is_grid else held.with_answers(rows)
     now.pages.save(numbers, now.large.promote(held))
     return [out, *(answered_large(now, chunks, own) for chunks, own in large)]
@@ -54,6 +58,7 @@ def revise(now: Situation, rows: Any) -> list[Any]:
     numbers, stored = now.stored(rows)
     change = take_changes(now.plan, stored, rows, now.counts)
     before, after = Held.of(now, stored, rows.slice(0, 0)), Held.of(now, change.kept, change.added)
+    now.counts.keys += after.n_keys + len(large)
     out, after = changed(now, before, after, change)
     now.pages.save(numbers, now.large.promote(after))
     return [out, *(revised_large(now, chunks, own) for chunks, own in large)]

@@ -13,7 +13,7 @@ from sash.frames.answering import Reader, answer, arrange
 from sash.frames.arrow_tables import Source
 from sash.frames.casting import as_type
 from sash.streams.blaming import naming_rows
-from sash.streams.contract import IS_LATE, REVISION
+from sash.streams.contract import FAILURE, IS_LATE, REVISION
 from sash.streams.plans import KEY, Plan, microseconds
 from sash.streams.policing import BEGIN, PLACE, SETTLED
 from sash.streams.reach import Settled, kept
@@ -61,6 +61,11 @@ class Held:
     def keys(self) -> Any:
         """The number of each row's key."""
         return np.cumsum(self.begins) - 1
+
+    @property
+    def n_keys(self) -> int:
+        """How many keys have new rows."""
+        return int((np.add.reduceat(self.is_new, np.flatnonzero(self.begins)) > 0).sum()) if len(self.begins) else 0
 
     @cached_property
     def answers(self) -> Any:
@@ -125,8 +130,9 @@ def _silences(now: Situation, rows: Any) -> Any:
 
 def in_form(plan: Plan, given: Any, answers: dict[str, Any]) -> Any:
     """Rows with answers, in the form that is given out."""
-    extra = {IS_LATE: pa.array(np.zeros(given.num_rows, np.bool_))}
+    n = given.num_rows
+    extra = {IS_LATE: pa.array(np.zeros(n, np.bool_)), FAILURE: pa.nulls(n, pa.string())}
     if REVISION in given.schema.names:
         extra[REVISION] = given.column(REVISION)
-    columns = {name: given.column(name) for name in plan.schema.names} | answers | extra
+    columns = extra | {name: given.column(name) for name in plan.schema.names} | answers
     return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)

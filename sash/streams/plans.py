@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from sash.errors import UnsupportedError
 from sash.frames.answering import policy_aggregates
-from sash.streams.contract import HASH, IS_LATE, REVISION
+from sash.streams.contract import FAILURE, HASH, IS_LATE, REVISION
 from sash.streams.policing import going_on
 from sash.windows.durations import Duration
 
@@ -43,6 +43,11 @@ class Plan:
     def streaming(self) -> Streaming:
         """How to answer, the same for all specs."""
         return self.specs[0].streaming
+
+    @property
+    def failing(self) -> str:
+        """What to do with rows that an aggregate cannot take."""
+        return self.streaming.failing
 
     @property
     def extents(self) -> list[Extent]:
@@ -95,6 +100,7 @@ class Plan:
             return pa.schema([*(self.schema.field(name) for name in self.window.by), *self.types.items()])
         extra = [pa.field(REVISION, pa.int32())] if self.streaming.emit == "revise" else []
         extra += [pa.field(IS_LATE, pa.bool_())] if self.streaming.late == "aside" else []
+        extra += [pa.field(FAILURE, pa.string())] if self.failing == "aside" else []
         return pa.schema([*self.schema, *self.types.items(), *extra])
 
     @cached_property
@@ -103,6 +109,10 @@ class Plan:
         first = self.window.order_by[:1]
         numbered = (replace(spec, window=replace(spec.window, by=(KEY,), order_by=first)) for spec in self.specs)
         return tuple(going_on(spec) for spec in numbered)
+
+    def in_shards(self, n: int | None) -> Plan:
+        """The same in another number of shards; None: it stays."""
+        return self if n is None else replace(self, n_shards=n)
 
     @cached_property
     def signature(self) -> dict[str, str]:

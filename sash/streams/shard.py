@@ -1,12 +1,13 @@
 """A shard: the keys of one hash, their rows, and what to answer when some more rows have come.
 
-    rows --> sifted: late, far ahead, without a time, or fit --> emission (final, eager or revise) --> answers
-                                                                       |
-                                         pages of window data, pieces of rows that wait: blocks of bytes
+    rows --> sifted: late, far ahead, without a time, failing, or fit --> emission (final, eager or revise) --> answers
+                                                                                |
+                                                  pages of window data, pieces of rows that wait: blocks of bytes
 
-A shard knows neither Spark nor a clock. It is given the rows of a micro-batch and the watermark, and reads and
-writes blocks; the same rows and blocks give the same answers and blocks. Work and bytes follow the keys that
-are touched, and not the number of keys there are.
+A shard knows neither Spark nor a clock. It is given the rows of a micro-batch and the watermark before them, and reads
+and writes blocks; the same rows and blocks give the same answers and blocks. How far its own rows will move the
+watermark it knows already, so it answers and forgets a micro-batch earlier than if it waited to be told. Work and
+bytes follow the keys that are touched, and not the number of keys there are.
 """
 
 from __future__ import annotations
@@ -21,13 +22,14 @@ import pyarrow as pa
 from sash.engine import snapshot
 from sash.errors import DataError, FormatError
 from sash.frames import buffers
-from sash.streams.contract import FAR, IS_LATE, Blocks, Counting, Counts
+from sash.streams.contract import FAILURE, FAR, IS_LATE, Blocks, Counting, Counts
 from sash.streams.emissions import EMISSIONS, absorb
+from sash.streams.failing import failures
 from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
 from sash.streams.plans import Plan, microseconds
 from sash.streams.situation import Situation
-from sash.streams.timing import NEVER, instants_of, times_of
+from sash.streams.timing import NEVER, instants_of, times_of, watermark_after
 from sash.streams.waiting import Waiting
 
 HEAD = "head"
@@ -74,10 +76,12 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     counts = Counts()
     blocks = Counting(blocks, counts)
     head = _head(plan, blocks)
-    at = max(head.watermark, NEVER if watermark is None else watermark)
-    sifted = Sifted(plan, rows, at, counts)
+    before = max(head.watermark, NEVER if watermark is None else watermark)
+    sifted = Sifted(plan, rows, before, counts)
+    sifted.try_rows()
+    after = max(before, watermark_after(plan, sifted.newest))  # at the least
     emission = EMISSIONS[plan.streaming.emit]
-    tables, next_due = _work(plan, blocks, head, at, counts, lambda now: emission(now, sifted.fit))
+    tables, next_due = _work(plan, blocks, head, (before, after), counts, lambda now: emission(now, sifted.fit))
     tables += sifted.aside()
     counts.answers = sum(each.num_rows for each in tables)
     return Outcome([each for each in tables if each.num_rows], counts, next_due)
@@ -89,25 +93,26 @@ def seed(plan: Plan, blocks: Blocks, rows: Any, end: int) -> None:
     Rows of the stream that are more than the lateness before that end are late.
     """
     counts = Counts()
-    settled = end - microseconds(plan.streaming.lateness)
     head = _head(plan, blocks)
+    settled = max(head.watermark, end - microseconds(plan.streaming.lateness))
     fit = Sifted(plan, rows, NEVER, counts).fit
-    _work(plan, blocks, head, max(head.watermark, settled), counts, lambda now: absorb(now, fit))
+    _work(plan, blocks, head, (head.watermark, settled), counts, lambda now: absorb(now, fit))
 
 
 def _work(
-    plan: Plan, blocks: Blocks, head: Head, at: int, counts: Counts, work: Callable[[Situation], list[Any]]
-) -> tuple[list[Any], int | None]:
-    """Let something be done to the state of a shard, and write the head anew."""
+    plan: Plan, blocks: Blocks, head: Head, watermarks: tuple[int, int], counts: Counts,
+    work: Callable[[Situation], list[Any]],
+) -> tuple[list[Any], int | None]:  # fmt: skip
+    """Let something be done to the state of a shard between two watermarks, and write the head anew."""
     pages = Pages(blocks, plan.kept_schema, plan.window.by, head.n_pages, head.n_bytes)
     waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
     large = LargeKeys(plan, blocks, dict(head.large), head.next_large)
-    now = Situation(plan, at, instants_of(plan), pages, waiting, large, counts, head.swept)
+    now = Situation(plan, *watermarks, instants_of(plan), pages, waiting, large, counts, head.swept)
     tables = work(now)
-    large.sweep(now.swept, at)
+    large.sweep(now.swept, now.watermark)
     counts.waiting, counts.pages, counts.large = waiting.n_rows, pages.n_pages, len(large.hashes)
     after = replace(
-        head, watermark=at, n_pages=pages.n_pages, n_bytes=pages.n_bytes, next_piece=waiting.next_number,
+        head, watermark=now.watermark, n_pages=pages.n_pages, n_bytes=pages.n_bytes, next_piece=waiting.next_number,
         pieces=tuple(map(tuple, waiting.pieces)), large=tuple(large.hashes.items()), next_large=large.next_number,
         swept=now.swept,
     )  # fmt: skip
@@ -130,6 +135,8 @@ def _difference(found: dict[str, str], wanted: dict[str, str]) -> str:
     names = [name for name in {**found, **wanted} if found.get(name) != wanted.get(name)]
     pairs = [(name, found.get(name, "nothing"), wanted.get(name, "nothing")) for name in names]
     told = "; ".join(f"{name} was {was}, now it is {now}" for name, was, now in pairs)
+    if names == ["shards"]:
+        told += ", and stream(checkpoint=...) takes it over"
     return (
         f"this checkpoint is of another query: {told}. Go on with what it was, or begin anew with another "
         "checkpointLocation"
@@ -137,11 +144,12 @@ def _difference(found: dict[str, str], wanted: dict[str, str]) -> str:
 
 
 class Sifted:
-    """The rows of a micro-batch: those that fit, and those that cannot be placed any more."""
+    """The rows of a micro-batch: those that fit, those that cannot be placed any more, and those that fail."""
 
     def __init__(self, plan: Plan, rows: Any, watermark: int, counts: Counts) -> None:
-        self._plan, self._counts = plan, counts
-        self._unfit = self.fit = plan.waiting_schema.empty_table()
+        self._plan, self._counts, self.newest = plan, counts, None
+        self._unfit = self._failed = self.fit = plan.waiting_schema.empty_table()
+        self._reasons: list[str] = []
         if rows is None or rows.num_rows == 0:
             return
         array = buffers.single(rows.column(plan.time))
@@ -152,6 +160,7 @@ class Sifted:
         counts.rows, counts.without_time = rows.num_rows, int((~there).sum())
         counts.late, counts.far = int(late.sum()), int(far.sum())
         fits = there & ~late & ~far
+        self.newest = int(times[fits].max()) if fits.any() else None
         schema = plan.waiting_schema  # in which everything may be null
         rows = pa.table([rows.column(name) for name in schema.names], schema=schema)
         if fits.all():
@@ -170,15 +179,34 @@ class Sifted:
             "stream goes on; more lateness waits longer for such rows"
         )
 
+    def try_rows(self) -> None:
+        """Take out rows that an aggregate cannot take, unless they are to end the query when they are answered."""
+        if self._plan.failing == "raise" or self.fit.num_rows == 0:
+            return
+        failed = failures(self._plan, self.fit)
+        if failed:
+            self._counts.failed, fails = len(failed), np.zeros(self.fit.num_rows, np.bool_)
+            fails[list(failed)] = True
+            self._failed, self._reasons = self.fit.filter(pa.array(fails)), [failed[place] for place in sorted(failed)]
+            self.fit = self.fit.filter(pa.array(~fails))
+
     def aside(self) -> list[Any]:
-        """Rows that cannot be placed, without answers, if they are wanted."""
-        if self._plan.streaming.late != "aside" or self._unfit.num_rows == 0:
-            return []
-        n, schema = self._unfit.num_rows, self._plan.out_schema
-        columns = [self._unfit.column(name) if name in self._plan.schema.names else pa.nulls(n, schema.field(name).type)
-                   for name in schema.names]  # fmt: skip
-        columns[schema.get_field_index(IS_LATE)] = pa.array(np.ones(n, np.bool_))
-        return [pa.table(columns, schema=schema)]
+        """Rows that cannot be placed, and rows that failed, without answers, if they are wanted."""
+        tables = []
+        if self._plan.streaming.late == "aside":
+            tables.append(_unanswered(self._plan, self._unfit, {IS_LATE: np.ones(self._unfit.num_rows, np.bool_)}))
+        if self._plan.failing == "aside":
+            own = {IS_LATE: np.zeros(len(self._reasons), np.bool_), FAILURE: self._reasons}
+            tables.append(_unanswered(self._plan, self._failed, own))
+        return tables
+
+
+def _unanswered(plan: Plan, rows: Any, own: dict[str, Any]) -> Any:
+    """Rows in the form that is given out, without answers."""
+    columns = {name: rows.column(name) for name in plan.schema.names}
+    for name, each in ((field.name, field.type) for field in plan.out_schema if field.name not in columns):
+        columns[name] = pa.array(own[name], each) if name in own else pa.nulls(rows.num_rows, each)
+    return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)
 
 
 def _truths(rows: Any, name: str) -> Any:

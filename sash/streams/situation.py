@@ -24,7 +24,8 @@ class Situation:
     """A shard in a micro-batch."""
 
     plan: Plan
-    watermark: int
+    before: int  # the watermark that the rows of this micro-batch came at: rows before it were settled
+    watermark: int  # after them
     instants: Instants | None
     pages: Pages
     waiting: Waiting

@@ -38,18 +38,16 @@ from sash.engine import snapshot
 from sash.errors import DeclarationError, FormatError, StoreAccessError, StoreError
 from sash.frames import buffers
 from sash.stores.contract import Store
-from sash.streams.contract import FAR, Counts
+from sash.streams.contract import AT_THE_END, FAR, Counts
 from sash.streams.pages import PAGE
-from sash.streams.plans import Plan, microseconds
+from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Outcome, take
-from sash.streams.timing import times_of
+from sash.streams.timing import times_of, watermark_after
 
 NAME_MAX = 200  # bytes of a name in a key; the digest of a longer one stands for it
-MILLISECOND = 1_000  # microseconds
 TRIES = 8  # while another task works on the same shard
 CHECKSUM = 8  # bytes before each block
 MAY_LACK = (HEAD, PAGE)  # kinds that are asked for without knowing whether there are any
-AT_THE_END = ("waiting", "pages", "large")  # counts that are no sums
 OTHERWISE = "Restore the store as it was, or begin anew with another checkpoint and another name."
 
 
@@ -265,8 +263,8 @@ class Query:
             )
         if n_shards != self._plan.n_shards:
             raise FormatError(
-                f"the state of {self._name!r} is in {n_shards} shards, but the spec says {self._plan.n_shards}; their "
-                "number is fixed for the life of a checkpoint"
+                f"the state of {self._name!r} is in {n_shards} shards, but this run began with {self._plan.n_shards}: "
+                "another one has made it meanwhile. Start again"
             )
         if batch - 1 not in newest:
             raise _out_of_step(store, self._name, "the query", max(newest), batch)
@@ -284,11 +282,13 @@ class Query:
         return {self._prefix + b"query": snapshot.seal([checkpoint, self._plan.n_shards, newest])}
 
     def _watermark(self, newest: int | None) -> int | None:
-        """What Spark would say: whole milliseconds, rather one too many for rows that are late."""
-        if newest is None:
-            return None
-        lateness = -(-microseconds(self._plan.streaming.lateness) // MILLISECOND)
-        return (newest // MILLISECOND - lateness) * MILLISECOND
+        return None if newest is None else watermark_after(self._plan, newest)
+
+
+def recorded_shards(store: Store, name: str) -> int | None:
+    """Into how many shards the state of a query is divided; None if there is none yet."""
+    (data,) = store.get_many([_prefix(require_name(name)) + b"query"])
+    return None if data is None else int(snapshot.unseal(data, n_parts=3)[1])
 
 
 def require_name(name: Any) -> str:

@@ -15,10 +15,11 @@ import pyarrow as pa
 from sash.errors import UnsupportedError
 from sash.frames import buffers
 from sash.frames.measuring import Bound, bind, scale_of
-from sash.streams.plans import Plan
+from sash.streams.plans import Plan, microseconds
 from sash.windows.bounds import Every
 
 DAY = 86_400_000_000
+MILLISECOND = 1_000  # microseconds
 NEVER = np.iinfo(np.int64).min  # a watermark before all times
 
 
@@ -73,6 +74,14 @@ def _bound_instants(bound: Bound) -> tuple[int, int, bool, int]:
     every = bound.bounds.every
     assert isinstance(every, Every)
     return int(every.step), int(every.origin), bound.bounds.closed in ("both", "right"), bound.order_factor
+
+
+def watermark_after(plan: Plan, newest: int | None) -> int:
+    """What Spark says after it has seen a row: whole milliseconds, rather one too many for rows that are late."""
+    if newest is None:
+        return NEVER
+    lateness = -(-microseconds(plan.streaming.lateness) // MILLISECOND)
+    return (newest // MILLISECOND - lateness) * MILLISECOND
 
 
 def due_at(times: Any, instants: Instants | None) -> Any:

@@ -21,6 +21,7 @@ def test_every_command_has_help_with_an_example(sash, name):
 def test_help_lists_all_commands_and_the_exit_codes(sash):
     _, printed, _ = sash("--help")
     assert all(f"  {name} " in printed for name in COMMANDS)
+    assert "Example: sash demo" in printed
     assert "Exit codes:" in printed
 
 
@@ -101,8 +102,20 @@ def test_bench_compares_its_answers(sash):
     assert "NO" not in printed
 
 
-def test_a_full_disk_is_told_in_a_sentence():
-    assert message_of(OSError(28, "No space left on device", "/x")).startswith("the disk is full")
+class FromJava(Exception):
+    """As PySpark raises it: the causes are not in its text."""
+
+    _stackTrace = "org.apache.spark.SparkException: x\nCaused by: java.io.IOException: No space left on device\n"  # noqa: N815 - its name
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device", "/x"), FromJava("[STREAM_FAILED] y")])
+def test_a_full_disk_is_told_in_a_sentence(error):
+    assert message_of(error).startswith("the disk is full")
+
+
+def test_of_a_stream_that_failed_the_failure_is_told():
+    text = "[STREAM_FAILED] Query [id = 5fd, runId = e0f] terminated with exception: [NO_TABLE] There is no table t."
+    assert of_spark(text) == "[NO_TABLE] There is no table t."
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,13 @@
 """Pipelines from a file, in memory: what they answer, and what is said when they are wrong."""
 
+import errno
 import json
 
 import pyarrow.parquet as pa_parquet
 import pytest
+
+from sash.cli import batches
+from sash.cli.batches import WRITERS
 
 
 def answers_of(path):
@@ -96,6 +100,34 @@ def test_what_is_there_is_not_overwritten_unasked(sash, pipeline):
     assert sash("run", pipeline(('.parquet"\n\n[run]', '.parquet"\nmode = "overwrite"\n\n[run]')))[0] == 0
 
 
+def test_a_disk_that_is_full_is_told_and_what_was_there_stays(sash, pipeline, monkeypatch):
+    def full(answers, path):
+        path.write_text("half of it")
+        raise OSError(errno.ENOSPC, "No space left on device", str(path))
+
+    path = pipeline(('.parquet"\n\n[run]', '.parquet"\nmode = "overwrite"\n\n[run]'))
+    (path.parent / "answers.parquet").write_text("of yesterday")
+    monkeypatch.setitem(WRITERS, "parquet", full)
+    code, _, told = sash("run", path)
+    assert (code, "error: the disk is full" in told, "Traceback" in told) == (1, True, False)
+    assert (path.parent / "answers.parquet").read_text() == "of yesterday"
+    assert not (path.parent / "answers.parquet.part").exists()
+
+
+@pytest.mark.parametrize("doing", ["read_files", "write"])
+def test_ctrl_c_is_told_in_a_word_and_leaves_nothing_half_done(sash, pipeline, monkeypatch, doing):
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    path = pipeline()
+    with monkeypatch.context() as patched:
+        patched.setattr(batches, doing, interrupted)
+        code, _, told = sash("run", path)
+    assert (code, told.splitlines()[-1]) == (130, "interrupted")
+    assert not (path.parent / "answers.parquet").exists()
+    assert sash("run", path)[0] == 0
+
+
 @pytest.mark.parametrize(
     ("old", "new", "line", "said"),
     [
@@ -119,6 +151,32 @@ def test_what_is_there_is_not_overwritten_unasked(sash, pipeline):
         ('engine = "memory"', 'engine = "memory"\n[stream]', 18, "[stream] needs Spark"),
         ('engine = "memory"', 'algorithm = "fba"', 18, "run.algorithm: unknown algorithm 'fba'. Did you mean 'fiba'?"),
         ('engine = "memory"', '[stream]\nlateness = "soon"', 19, "stream.lateness"),
+        ('engine = "memory"', '[stream]\nlateness = "1 day"\nstate = "lmdb://near"', 20, "needs a path, and no host"),
+        ('engine = "memory"', '[stream]\nlateness = "1 day"\nstate = "lmbd:///x"', 20, "Did you mean 'lmdb'?"),
+        (
+            'engine = "memory"',
+            '[stream]\ncheckpoint = "c"\nstate = "lmdb:///x"\n[stream.seed]\npath = "h.csv"',
+            21,
+            "stream.seed needs Spark's own state",
+        ),
+        (
+            'engine = "memory"',
+            '[stream]\ncheckpoint = "c"\nseed = { format = "csv" }',
+            20,
+            "stream.seed.path is missing",
+        ),
+        (
+            'engine = "memory"',
+            '[stream]\ncheckpoint = "c"\nseed = { path = "none.csv" }',
+            20,
+            "stream.seed.path: there is nothing at",
+        ),
+        (
+            '.parquet"\n\n[run]\nengine = "memory"',
+            '"\nformat = "delta"\n[stream]\ncheckpoint = "c"\nstate = "lmdb:state"',
+            16,
+            "must replace what it wrote",
+        ),
         ('engine = "memory"', '[stream]\nemit = "never"', 19, "stream.emit: unknown choice 'never'"),
         ('engine = "memory"', '[stream]\nemit = "eager"', 18, "stream.checkpoint is missing"),
     ],

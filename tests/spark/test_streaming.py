@@ -7,6 +7,7 @@ state, schemas and errors.
 from __future__ import annotations
 
 import os
+import sys
 from collections import Counter
 from datetime import UTC, date, datetime, timedelta
 
@@ -17,6 +18,9 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import sash
+from sash.spark.shards import packing
+from sash.streams.blocks import read_table
+from sash.streams.contract import HASH
 
 EPOCH = datetime(2024, 3, 30, tzinfo=UTC)
 W = sash.window(by="k", order_by=["ts", "id"])
@@ -71,11 +75,18 @@ class Folder:
         reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
         return reader.parquet(str(self.path / "in"))
 
-    def run(self, spec, name="answers", schema=SCHEMA):
-        """Answer all files that are there and not answered yet; the progress of each micro-batch."""
+    def checkpoint(self, name="answers"):
+        """Where the checkpoint of some answers is."""
+        return str(self.path / f"checkpoint-of-{name}")
+
+    def start(self, spec, name="answers", schema=SCHEMA):
+        """Begin to answer all files that are there and not answered yet."""
         writer = spec(self.stream(schema)).writeStream.format("parquet").trigger(availableNow=True)
-        places = {"path": self.path / name, "checkpointLocation": self.path / f"checkpoint of {name}"}
-        query = writer.options(**{key: str(place) for key, place in places.items()}).start()
+        return writer.options(path=str(self.path / name), checkpointLocation=self.checkpoint(name)).start()
+
+    def run(self, spec, name="answers", schema=SCHEMA):
+        """Answer them; the progress of each micro-batch."""
+        query = self.start(spec, name, schema)
         query.awaitTermination()
         return query.recentProgress
 
@@ -176,17 +187,31 @@ def test_windows_of_keys_that_fall_silent_are_answered_when_time_has_passed(fold
     assert multiset(folder.answers()) == multiset(closed)
 
 
-def test_progress_says_what_was_counted(folder):
+def test_progress_says_what_was_counted(folder, capsys):
     given = [row(0, "a", 0), row(1, "a", 60)], [row(2, "a", 49), row(3, "b", 50), row(4, "b", None)], [row(5, "b", 90)]
     folder.add(*(pa.Table.from_pylist(rows, TYPES) for rows in given))
-    found = [sash.spark.metrics(each) for each in folder.run(streamed(W.rows(2).agg(n=sash.count())))]
-    total = Counter()
-    for each in found:
-        total.update(each)
-    assert [each["rows"] for each in found if each.get("rows")] == [2, 3, 1]
+    query = folder.start(streamed(W.rows(2).agg(n=sash.count())))
+    sash.spark.watch(query)
+    found = [each for each in map(sash.spark.metrics, query.recentProgress) if each.get("rows")]
+    total = sash.spark.metrics(query)
+    assert [each["rows"] for each in found] == [2, 3, 1]
     assert (total["rows"], total["late"], total["without_time"], total["answers"]) == (6, 1, 1, 3)
     assert total["bytes_written"] > 0 < total["blocks_written"]
+    assert total["keys"] > 0 < total["engine_us"]
+    assert found[-1]["state_bytes"] > 0
+    assert total["algorithm"] == "subtract_on_evict"
+    assert 0 < total["p50_ms"] <= total["p99_ms"] == total["max_ms"] == max(each["batch_ms"] for each in found)
     assert len(folder.answers()) == total["answers"]
+    shown = capsys.readouterr().err
+    assert "micro-batch 1: 2 rows in" in shown
+    assert "micro-batch 2: 3 rows in" in shown
+
+
+def test_to_be_watched_a_query_needs_rich_and_says_so(monkeypatch):
+    monkeypatch.delitem(sys.modules, "sash.streams.watching", raising=False)
+    monkeypatch.setitem(sys.modules, "rich.console", None)
+    with pytest.raises(sash.UnsupportedError, match=r"the rich package, which is missing.*sash\[cli\]"):
+        sash.spark.watch(None)
 
 
 def test_rows_that_cannot_be_placed_are_given_out_aside(folder):
@@ -214,6 +239,28 @@ def test_a_changed_spec_is_refused_by_an_old_checkpoint(folder):
         folder.run(streamed(W.range("26 minutes").agg(**AGGREGATES)))
     folder.run(streamed(RANGE))
     assert len(folder.answers()) == 40
+
+
+def test_a_query_that_goes_on_has_the_shards_of_its_checkpoint(folder):
+    table = disordered(60)
+    first, second = cut(table, 2)
+    spec = RANGE.stream(lateness="10 minutes", shards=3, checkpoint=folder.checkpoint())
+    folder.add(first)
+    folder.run(spec)  # there is nothing yet to be read from it
+    folder.add(second, LAST)
+    other = RANGE.stream(lateness="10 minutes", shards=5)
+    with pytest.raises(StreamingQueryException, match=r"shards was 3, now it is 5, and stream\(checkpoint="):
+        folder.run(other)
+    folder.run(RANGE.stream(lateness="10 minutes", shards=5, checkpoint=folder.checkpoint()))
+    assert multiset(folder.answers()) == multiset(RANGE(table).to_pylist())
+
+
+def test_the_first_shard_is_called_in_every_micro_batch():
+    rows = pa.table({HASH: pa.array([4, 5, 4], pa.int64()), "x": [1, 2, 3]})
+    (packed,) = packing(3)(rows.to_batches())
+    assert packed.column("shard").to_pylist() == [0, 1, 2]
+    found = [read_table(each.as_py()).column("x").to_pylist() for each in packed.column("packed")]
+    assert found == [[], [1, 3], [2]]
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
@@ -265,6 +312,8 @@ REFUSED = {
     "eager every": (W.rows(3).every(rows=2).agg(n=sash.count()), {"emit": "revise"}, "emit='final'"),
     "policy": (W.evict_while(heavy, n=sash.count()).agg(n=sash.count()), {"emit": "eager"}, "what the policy left"),
     "late grid": (W.tumbling("1 hour").agg(n=sash.count()), {"late": "aside"}, "late='drop'"),
+    "failing grid": (W.tumbling("1 hour").agg(n=sash.count()), {"failing": "aside"}, "failing='drop'"),
+    "failing": (W.rows(2).agg(failure=sash.count()), {"failing": "aside"}, "'failure'.*rename"),
     "by": (sash.window(by="kk", order_by="ts").rows(2).agg(n=sash.count()), {}, "'kk'.*Did you mean 'k'"),
     "order": (sash.window(order_by="tss").rows(2).agg(n=sash.count()), {}, "'tss'.*Did you mean 'ts'"),
     "column": (W.rows(2).agg(n=sash.sum("xx")), {}, "'xx'.*Did you mean 'x'"),
@@ -309,3 +358,14 @@ def test_an_aggregate_that_fails_names_itself(folder):
     spec = W.rows(2).agg(parts=sash.agg(Reciprocals, "x"))
     with pytest.raises(StreamingQueryException, match=r"(?s)Reciprocals.*'a'.*division by zero|division by zero.*'a'"):
         folder.run(spec.stream(emit="eager"))
+
+
+def test_rows_that_an_aggregate_cannot_take_are_given_out_aside_with_the_reason(folder):
+    rows = [row(0, "a", 0, 4), row(1, "a", 1, 0), row(2, "a", 2, 2), row(3, "b", 2, 0)]
+    folder.add(pa.Table.from_pylist(rows, TYPES), LAST)
+    spec = W.rows(2).agg(parts=sash.agg(Reciprocals, "x"))
+    progress = folder.run(streamed(spec, late="aside", failing="aside"))
+    found = {row["id"]: (row["parts"], row["is_late"], row["failure"]) for row in folder.answers()}
+    reason = "ZeroDivisionError: division by zero, in parts=Reciprocals('x')"
+    assert found == {0: (0.25, False, None), 2: (0.75, False, None), **dict.fromkeys((1, 3), (None, False, reason))}
+    assert sum(sash.spark.metrics(each).get("failed", 0) for each in progress) == 2

@@ -43,7 +43,7 @@ def answers(outcome):
 
 @pytest.mark.parametrize("emit", ["final", "eager", "revise"])
 def test_late_rows_are_dropped_and_counted(emit):
-    plan, blocks = plan_of(COUNTED.stream(emit=emit)), Memory()
+    plan, blocks = plan_of(COUNTED.stream(emit=emit, lateness="1 ms")), Memory()
     found = answers(take(plan, blocks, small((0, 1, 10)), None))
     outcome = take(plan, blocks, small((1, 1, 8), (2, 1, 9), (3, 1, 12)), 9 * MS)  # at the watermark is not late
     found |= answers(outcome)
@@ -53,7 +53,7 @@ def test_late_rows_are_dropped_and_counted(emit):
 
 
 def test_late_rows_are_an_error_that_names_the_first():
-    plan, blocks = plan_of(COUNTED.stream(late="raise")), Memory()
+    plan, blocks = plan_of(COUNTED.stream(late="raise", lateness="1 ms")), Memory()
     take(plan, blocks, small((0, 1, 10)), None)
     before = blocks.copy()
     with pytest.raises(sash.DataError, match=r"1 rows are behind the watermark \(1970-01-01T00:00:00.009.*'id': 1"):
@@ -91,8 +91,16 @@ def test_a_watermark_that_falls_is_not_believed():
     assert take(plan, blocks, small((2, 1, 5)), None).counts.late == 1
 
 
+@pytest.mark.parametrize("emit", ["final", "eager", "revise"])
+def test_a_shard_knows_how_far_its_own_rows_move_the_watermark(emit):
+    plan, blocks = plan_of(COUNTED.stream(emit=emit, lateness="1 ms")), Memory()
+    first = take(plan, blocks, small((0, 1, 1), (1, 1, 8), (2, 1, 10)), None)
+    assert answers(first) == {0: [0], 1: [1]} | ({} if emit == "final" else {2: [1, 2]}), "8 is due, at 9"
+    assert take(plan, blocks, small((3, 1, 8)), None).counts.late == 1, "even if Spark says less"
+
+
 def test_far_past_and_far_future_times_leave_other_keys_alone():
-    plan, blocks = plan_of(COUNTED.stream(emit="eager")), Memory()
+    plan, blocks = plan_of(COUNTED.stream(emit="eager", lateness="146000 days")), Memory()
     ages = 200 * 365 * 86_400_000  # 200 years
     found = answers(take(plan, blocks, small((0, 1, 10), (1, 2, -ages), (2, 3, ages)), None))
     found |= answers(take(plan, blocks, small((3, 1, 11), (4, 2, 10), (5, 3, 11)), None))
@@ -201,7 +209,7 @@ CHANGES_SMALL = pa.schema([*SMALL, ("op", pa.string())])
 
 
 def changes_plan():
-    return plan_of(COUNTED.stream(emit="revise", changes="op"), schema=CHANGES_SMALL)
+    return plan_of(COUNTED.stream(emit="revise", changes="op", lateness="9 ms"), schema=CHANGES_SMALL)
 
 
 def test_a_row_taken_back_is_given_out_as_a_deletion_and_others_are_revised():

@@ -16,7 +16,7 @@ from sash.stores.memory import MemoryStore
 from sash.streams import chunks, large
 from sash.streams.contract import FAR, HASH
 from sash.streams.plans import Plan
-from sash.streams.stored_blocks import TRIES, Query, Record, StoreBlocks, newest_of, take_stored
+from sash.streams.stored_blocks import TRIES, Query, Record, StoreBlocks, newest_of, recorded_shards, take_stored
 from tests.streams.rows import AGGREGATES, LATENESS_US, SCHEMA, arrivals, cuts
 from tests.streams.simulating import Stream, announced, multiset, specs_of, split, with_hash
 
@@ -426,8 +426,10 @@ def test_state_of_another_checkpoint_is_refused_and_its_run_goes_on(store):
 
 
 def test_another_number_of_shards_or_another_spec_is_refused(store):
+    assert recorded_shards(store, "q") is None
     do_all(store, BATCHES[:1])
-    with pytest.raises(sash.FormatError, match="in 2 shards, but the spec says 3"):
+    assert recorded_shards(store, "q") == 2
+    with pytest.raises(sash.FormatError, match="in 2 shards, but this run began with 3"):
         Run(store, n_shards=3).do(1, BATCHES[1])
     with pytest.raises(sash.FormatError, match="emit was final, now it is eager"):
         Run(store, WINDOW.stream(emit="eager")).do(1, BATCHES[1])
