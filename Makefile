@@ -82,7 +82,7 @@ wheel: $(INSTALLED) ## dist/sash-*.whl, to be installed anywhere
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 
 bench: $(INSTALLED_BENCH) ## against bottleneck, pandas, Polars and DuckDB; takes minutes
-	$(BIN)/python -m bench
+	$(BIN)/python -m bench --all
 
 bench-large: $(INSTALLED_BENCH) ## windows of 2^25 elements in memory; takes gigabytes
 	$(BIN)/python -m bench mta-large

@@ -33,7 +33,7 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
         yield {"what": "no data", "wanted": "Citi Bike trips, zipped CSV files, in data/citibike_jc"}
         return
     started = time.perf_counter()
-    stops, durations = _rides(folder, quick=quick)
+    stops, durations = rides(folder, quick=quick)
     yield {"what": "rides", "rows": len(stops), "read_s": round(time.perf_counter() - started, 1)}
     order = np.argsort(stops, kind="stable")
     columns = {"stop-time order": (stops[order], durations[order]), "file order": (stops, durations)}
@@ -80,7 +80,7 @@ def _memory(name: str, aggregate: Any, times: Any, values: Any) -> dict[str, Any
     return {"what": f"{name}, memory", "values": n, "bytes a value": round(window.n_bytes / n, 1)}
 
 
-def _rides(folder: Path, *, quick: bool) -> tuple[Any, Any]:
+def rides(folder: Path, *, quick: bool) -> tuple[Any, Any]:
     """Stop times in microseconds and durations in seconds, in file order."""
     stops, durations = [], []
     for path in sorted(folder.glob("*.zip"))[: 2 if quick else None]:

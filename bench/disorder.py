@@ -13,11 +13,12 @@ from typing import Any
 import numpy as np
 
 import sash
+from bench.measuring import turns_of
 from bench.rounds import BloomRows
-from sash.engine.binding import bind
+from bench.tree_rounds import CHUNK, GAP, TreeRounds, trees_of
 from sash.engine.timed import MIN_ARITY
 from sash.engine.timed_driving import Leaving, drive, rounds_driver
-from sash.engine.trees import Trees, Wanted, build_trees, grown, n_bytes, new_tree
+from sash.engine.trees import Trees, grown, n_bytes
 from sash.testing.counting import counting
 from sash.testing.monoids import Sum
 

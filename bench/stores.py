@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import resource
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 import sash
+from bench.children import in_child, peak_mb
 from sash.testing.stores import CountingStore
 
 NAME = "stores"
@@ -28,11 +26,14 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     yield from _evictions(18 if quick else 23)
     exponent = 20 if quick else 25
     for where in ("lmdb", "memory"):
-        yield {"what": f"2^{exponent} of 16 bytes", "in": where, **_in_child(where, exponent)}
+        with directory() as path:
+            found = in_child(_large_window, where, exponent, path)
+        yield {"what": f"2^{exponent} of 16 bytes", "in": where, **found}
 
 
 @contextmanager
-def _directory() -> Iterator[str]:
+def directory() -> Iterator[str]:
+    """A directory that is gone afterwards."""
     path = tempfile.mkdtemp(prefix="sash-bench-")
     try:
         yield path
@@ -40,32 +41,34 @@ def _directory() -> Iterator[str]:
         shutil.rmtree(path)
 
 
-def _values() -> Any:
+def values() -> Any:
+    """A batch of seeded numbers."""
     return np.random.default_rng(20261115).random(BATCH)
 
 
-def _fill(window: Any, n: int) -> None:
-    values = _values()
+def fill(window: Any, n: int) -> None:
+    """Insert n numbers, in batches."""
+    batch = values()
     for begin in range(0, n, BATCH):
-        window.bulk_insert(values[: n - begin])
+        window.bulk_insert(batch[: n - begin])
 
 
 def _rounds(exponent: int, n_batches: int) -> dict[str, Any]:
     """Batches of insertions, evictions and a query, over LMDB and in memory, alternating."""
-    with _directory() as path:
+    with directory() as path:
         counted = CountingStore(sash.open_store(f"lmdb://{path}/store"))
         stored = sash.aggregator("amta", sash.sum(), store=counted, name="w")
         in_memory = sash.aggregator("amta", sash.sum(), compiled=True)
-        values, spent = _values(), {"stored": [], "in_memory": []}
+        batch, spent = values(), {"stored": [], "in_memory": []}
         for window in (stored, in_memory):
-            _fill(window, 1 << exponent)
-            window.bulk_insert(values)
+            fill(window, 1 << exponent)
+            window.bulk_insert(batch)
             window.bulk_evict(BATCH)
         counted.take()
         for _ in range(n_batches):
             for name, window in (("stored", stored), ("in_memory", in_memory)):
                 before = time.perf_counter()
-                window.bulk_insert(values)
+                window.bulk_insert(batch)
                 window.bulk_evict(BATCH)
                 window.query()
                 spent[name].append(time.perf_counter() - before)
@@ -88,10 +91,10 @@ def _rounds(exponent: int, n_batches: int) -> dict[str, Any]:
 
 def _evictions(exponent: int) -> Iterator[dict[str, Any]]:
     """Bulk evictions of 1, 4, 16 ... out of a full window, over LMDB, each from the same durable state."""
-    with _directory() as path:
+    with directory() as path:
         counted = CountingStore(sash.open_store(f"lmdb://{path}/store"))
         window = sash.aggregator("amta", sash.sum(), store=counted, name="w")
-        _fill(window, 1 << exponent)
+        fill(window, 1 << exponent)
         window.flush()
         counts = [1 << k for k in range(0, exponent, 4)] + [1 << exponent - 1, (1 << exponent) - 1]
         for count in counts:
@@ -105,39 +108,18 @@ def _evictions(exponent: int) -> Iterator[dict[str, Any]]:
                    "keys read": read}  # fmt: skip
 
 
-def _in_child(where: str, exponent: int) -> dict[str, Any]:
-    """Fill a window in a process of its own, and ask the system what it took at most."""
-    with _directory() as path:
-        context = multiprocessing.get_context("spawn")
-        receiver, sender = context.Pipe(duplex=False)
-        process = context.Process(target=_large_window, args=(where, exponent, path, sender))
-        process.start()
-        found: dict[str, Any] = receiver.recv()
-        process.join()
-    return found
-
-
-def _large_window(where: str, exponent: int, path: str, sender: Any) -> None:
+def _large_window(tell: Callable[[Any], None], where: str, exponent: int, path: str) -> None:
     """Two numbers an element, sum and maximum; a round at the end shows that it works."""
     aggregates = {"sum": sash.sum("x"), "max": sash.max("x")}
     options = {"store": f"lmdb://{path}/store", "name": "w"} if where == "lmdb" else {"compiled": True}
     window = sash.aggregator("amta", aggregates, **options)
-    empty = _peak_mb()
+    empty = peak_mb()
     before = time.perf_counter()
     for _ in range((1 << exponent) // BATCH):
-        window.bulk_insert({"x": _values()})
+        window.bulk_insert({"x": values()})
     filled = time.perf_counter() - before
     window.bulk_evict(BATCH)
     window.query()
-    sender.send({
-        "peak_mb": _peak_mb(), "empty_mb": empty, "fill_ns": round(filled / (1 << exponent) * 1e9, 1),
+    tell({
+        "peak_mb": peak_mb(), "empty_mb": empty, "fill_ns": round(filled / (1 << exponent) * 1e9, 1),
     })  # fmt: skip
-
-
-def _peak_mb() -> int:
-    """The most this process has had in memory; Linux lets a new process inherit what getrusage says of its parent."""
-    try:
-        lines = Path("/proc/self/status").read_text().splitlines()
-    except OSError:
-        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 20  # macOS counts bytes
-    return int(next(line.split()[1] for line in lines if line.startswith("VmHWM"))) >> 10

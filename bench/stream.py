@@ -14,6 +14,7 @@ import tempfile
 import zipfile
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -25,12 +26,14 @@ from pyarrow import csv
 import sash
 from bench.citibike import FOLDERS
 from bench.measuring import record
+from sash.cli import flights
 
 NAME = "stream"
 SCHEMA = "k long, ts timestamp, x double"
 EPOCH = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp() * 1e6)
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
+N_REAL = 20  # micro-batches of real data
 WINDOW = sash.window(by="k", order_by="ts")
 ANSWERS = {"n": sash.count(), "total": sash.sum("x"), "top": sash.max("x")}
 
@@ -163,20 +166,21 @@ def hopping(bench: Bench, ratios: tuple[int, ...]) -> Iterator[dict[str, Any]]:
 
 
 def real(bench: Bench) -> Iterator[dict[str, Any]]:
-    """Real rides in the order in which they ended, if the data are there."""
-    found = _citibike()
-    if found is None:
-        return
-    n, n_batches = found.num_rows, 20
-    path = bench.write(
-        [found.slice(b * n // n_batches, (b + 1) * n // n_batches - b * n // n_batches) for b in range(n_batches)]
-    )
+    """Real rides and flights in the order in which they ended or left, where the data are there."""
+    for name, found in (("Citi Bike", _citibike()), ("flights", _flights())):
+        if found is not None:
+            yield from _real(bench, name, found)
+
+
+def _real(bench: Bench, name: str, found: Any) -> Iterator[dict[str, Any]]:
+    edges = np.linspace(0, found.num_rows, N_REAL + 1).astype(int).tolist()
+    path = bench.write([found.slice(begin, end - begin) for begin, end in pairwise(edges)])
     for emit in ("final", "eager", "revise"):
         spec = WINDOW.range("1 day").agg(**ANSWERS).stream(emit=emit, lateness="1 day")
         progress = bench.batches(spec(bench.read(path)))
         times = sorted(each["durationMs"]["addBatch"] for each in progress[2:])
         yield {
-            "what": f"Citi Bike, {emit}", "rows/s": round(n / n_batches * len(times) / sum(times) * 1e3),
+            "what": f"{name}, {emit}", "rows/s": round(edges[1] * len(times) / sum(times) * 1e3),
             "p50 ms": times[len(times) // 2], "max ms": times[-1],
             "late": sum(sash.spark.metrics(each).get("late", 0) for each in progress),
             "revisions": sum(sash.spark.metrics(each).get("revisions", 0) for each in progress),
@@ -199,6 +203,17 @@ def _citibike() -> Any:
         table.column(names[0]).cast(pa.int64()), table.column(names[1]).cast(pa.timestamp("us", "UTC")),
         table.column(names[2]).cast(pa.float64()),
     ]  # fmt: skip
+    return pa.table(columns, names=["k", "ts", "x"]).combine_chunks()
+
+
+def _flights() -> Any:
+    """Flights by airport and by airline in the order in which they left, event time the schedule; None without data."""
+    try:
+        rows = flights.load().rows
+    except ModuleNotFoundError:
+        return None
+    codes = rows.column("who").combine_chunks().dictionary_encode().indices.cast(pa.int64())
+    columns = [codes, rows.column("scheduled"), rows.column("delay").cast(pa.float64())]
     return pa.table(columns, names=["k", "ts", "x"]).combine_chunks()
 
 

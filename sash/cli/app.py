@@ -21,8 +21,8 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     help="Exact sliding-window aggregation: any associative aggregate, in batch and over streams.",
-    epilog="Exit codes: 0 done, 1 the job failed, 2 wrong usage, 3 the pipeline file is wrong, 4 something is missing "
-    "on this machine, 130 interrupted.",
+    epilog="Example: sash demo --quick. Exit codes: 0 done, 1 the job failed, 2 wrong usage, 3 the pipeline file is "
+    "wrong, 4 something is missing on this machine, 130 interrupted.",
 )
 PipelineFile = Annotated[Path, typer.Argument(metavar="PIPELINE.toml", help="A pipeline file.")]
 
@@ -123,13 +123,22 @@ def check(
     raise typer.Exit(0 if report.ok else 1)
 
 
-@app.command(epilog="Example: sash bench --rows 1000000")
+@app.command(epilog="Example: sash bench daba-fig18-throughput --quick")
 @told
 def bench(
-    rows: Annotated[int, typer.Option(min=1_000, help="How many rows to slide over.")] = 1_000_000,
+    names: Annotated[list[str] | None, typer.Argument(help="Experiments to run; report draws their last runs.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="Run all but the large ones and those on Spark.")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small workloads, not noted in history.")] = False,
+    output: Annotated[Path | None, typer.Option(help="The page to write.")] = None,
+    rows: Annotated[int | None, typer.Option(min=1_000, help="Time a few windows over so many rows instead.")] = None,
 ) -> None:
-    """Time windows of all sizes on this machine, beside NumPy and pandas where they are there. Half a minute."""
-    out.print(part("benching").table(rows))
+    """List the experiments of a clone, run them, or draw their page; elsewhere, time a few windows in half a minute."""
+    benching = part("benching")
+    asked = bool(names) or everything
+    if rows is not None or not (asked or benching.is_clone()):
+        out.print(benching.table(rows or 1_000_000))
+        return
+    raise typer.Exit(benching.experiments(names or [], everything=everything, quick=quick, output=output))
 
 
 @app.command(epilog="Example: sash report sash-demo --out report.html")

@@ -1,9 +1,15 @@
-"""Windows of several sizes on this machine: nanoseconds a row. The full benchmarks are in the repository."""
+"""Benchmarks: the experiments of the repository, run from a clone of it; elsewhere a few windows on this machine.
+
+The experiments are no part of the package: they need the peers, minutes, and a place to note what came out.
+"""
 
 from __future__ import annotations
 
+import importlib
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +18,7 @@ from rich.table import Table
 
 import sash
 from sash.cli.console import waiting
+from sash.cli.exits import MISSING, USAGE, CommandError
 
 SIZES = (16, 1_024, 65_536)
 RECALCULATED = 2_048  # the largest window that NumPy recalculates in bearable time
@@ -22,6 +29,28 @@ CASES = (  # name, aggregate, and how NumPy would recalculate it, where that giv
     ("std", sash.std(), None),
     ("geometric mean", sash.geomean(), None),
 )
+
+
+def is_clone() -> bool:
+    """Whether the current directory is a clone of the repository."""
+    return Path("bench/registry.py").is_file()
+
+
+def experiments(names: Sequence[str], *, everything: bool, quick: bool, output: Path | None) -> int:
+    """List, run or draw the experiments of the clone in the current directory; an exit code."""
+    if not is_clone():
+        raise CommandError(
+            f"the experiments are in the repository, and {Path.cwd()} is no clone of it; run this in a clone, or "
+            "sash bench without a name, which times a few windows here",
+            MISSING,
+        )
+    sys.path.insert(0, str(Path.cwd()))
+    try:
+        return int(
+            importlib.import_module("bench.running").main(names, everything=everything, quick=quick, output=output)
+        )
+    except LookupError as error:
+        raise CommandError(str(error.args[0]), USAGE) from None
 
 
 def table(n_rows: int) -> Table:

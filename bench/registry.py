@@ -1,0 +1,62 @@
+"""Everything that can be run, by name: the experiments of the papers, the peers, and suites of our own.
+
+Experiments that need Spark are listed like the others, with needs="spark": they run where pyspark is installed.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator
+from importlib.util import find_spec
+from typing import Any
+
+from bench.cycles import IS_READABLE
+from bench.experiments import daba, fiba, mta, on_spark, pba, peers, reactive
+from bench.experiments.contract import Experiment, Row, Size
+
+SUITES = {  # module -> what it shows; those of our own, older than the experiments, and frozen like them
+    "slide": "Fixed windows over 10^7 numbers, beside the peers and beside a copy of the array",
+    "rounds": "Rounds of evict, insert and query: every in-order algorithm, compiled",
+    "products": "Several aggregates in one window: what one more costs",
+    "disorder": "Rows out of order and in bulk: fiba beside the classic tree",
+    "combination": "DABA Lite behind a small finger tree, for bounded disorder",
+    "citibike": "A year of bicycle rides: time windows in order of stop time and in file order",
+    "mta": "The monoid trees: rounds, bulk evictions, and many aggregates in one window",
+    "stores": "Windows in a store beside windows in memory",
+    "tables": "One declaration over tables of many keys, beside the peers",
+}
+LARGE = {"mta_large": "The monoid trees at 2^25 elements, which takes gigabytes"}
+ON_SPARK = {
+    "spark": "Tables of Spark: our windows against its own",
+    "stream": "Streams: answers for every event beside Spark's hopping windows",
+}
+
+
+def _suite(module: str, title: str, **further: Any) -> Experiment:
+    def run(size: Size) -> Iterator[Row]:
+        found = importlib.import_module(f"bench.{module}")
+        yield from found.run(quick=size > Size.FULL)
+
+    return Experiment(module.replace("_", "-"), title, run, **further)
+
+
+EXPERIMENTS: dict[str, Experiment] = {
+    each.name: each
+    for each in (
+        *mta.EXPERIMENTS, *daba.EXPERIMENTS, *reactive.EXPERIMENTS, *pba.EXPERIMENTS, *fiba.EXPERIMENTS,
+        *peers.EXPERIMENTS,
+        *on_spark.EXPERIMENTS,
+        *(_suite(*each) for each in SUITES.items()),
+        *(_suite(*each, is_large=True) for each in LARGE.items()),
+        *(_suite(*each, needs="spark") for each in ON_SPARK.items()),
+    )
+}  # fmt: skip
+
+
+def lacks(experiment: Experiment) -> str:
+    """What this machine has not that an experiment needs; nothing if it can run."""
+    if experiment.needs == "spark" and find_spec("pyspark") is None:
+        return "pyspark is not installed: make bench-spark installs it"
+    if experiment.needs == "x86" and not IS_READABLE:
+        return "only x86 processors let a program read their clock"
+    return ""

@@ -1,0 +1,130 @@
+"""Runs experiments one after the other, shows how far they are, and notes what came out."""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from bench.experiments.contract import Claim, Experiment, Row, Size
+from bench.measuring import HISTORY, QUICK, record
+from bench.registry import EXPERIMENTS, lacks
+
+REPORT = Path("build/bench.html")
+PLACES = ("panel", "series", "x", "what", "function", "operation", "windows", "algorithm")  # what tells rows apart
+
+
+def chosen(names: Sequence[str], *, everything: bool) -> list[Experiment]:
+    """The experiments of some names; all that run in process and are not large, if everything is wanted."""
+    if everything:
+        return [each for each in EXPERIMENTS.values() if not each.is_large and each.needs != "spark"]
+    unknown = [name for name in names if name not in EXPERIMENTS]
+    if unknown:
+        raise LookupError(f"unknown experiment {unknown[0]!r}; choose from: {', '.join(EXPERIMENTS)}")
+    return [EXPERIMENTS[name] for name in names]
+
+
+def run_all(experiments: Sequence[Experiment], size: Size) -> list[str]:
+    """Run experiments, each noted when it is done; the names of those that failed or could not run."""
+    left_out = []
+    for number, experiment in enumerate(experiments, 1):
+        title = f"[{number}/{len(experiments)}] {experiment.name}"
+        if lacks(experiment):
+            print(f"{title}: left out, {lacks(experiment)}")
+            left_out.append(experiment.name)
+            continue
+        try:
+            run_one(experiment, size, title)
+        except Exception:  # noqa: BLE001 - whatever it is, the others run on through the night
+            print(f"{title}: FAILED\n{traceback.format_exc()}")
+            left_out.append(experiment.name)
+    return left_out
+
+
+def run_one(experiment: Experiment, size: Size, title: str) -> tuple[list[Row], list[Claim]]:
+    """Run one experiment, print what it found, and note it: in history, or aside if it was quick."""
+    print(f"{title}: {experiment.title}", flush=True)
+    began, rows = time.perf_counter(), []
+    with progress() as show:
+        for row in experiment.run(size):
+            rows.append(row)
+            show(f"{len(rows)} rows, {time.perf_counter() - began:.0f} s: {_where(row)}")
+    seconds = time.perf_counter() - began
+    claims = experiment.claims(rows)
+    if experiment.axes is None:
+        for row in rows:
+            print("  " + "  ".join(f"{key} {value}" for key, value in row.items()))
+    for claim in claims:
+        print(f"  {'holds' if claim.holds else 'DOES NOT HOLD'}: {claim.said}\n      measured: {claim.measured}"
+              + (f"; {claim.why}" if claim.why else ""))  # fmt: skip
+    further = {"seconds": round(seconds, 1), "claims": [claim._asdict() for claim in claims]}
+    is_full = size == Size.FULL
+    path = record(experiment.name, rows, folder=HISTORY if is_full else QUICK, again=is_full, **further)
+    print(f"  {len(rows)} rows in {seconds:.1f} s, noted in {path}", flush=True)
+    return rows, claims
+
+
+def _where(row: Row) -> str:
+    return ", ".join(str(row[key]) for key in PLACES if key in row)
+
+
+@contextmanager
+def progress() -> Iterator[Callable[[str], None]]:
+    """Show a line that changes, by rich on a terminal; elsewhere one now and then."""
+    if sys.stderr.isatty():
+        try:
+            from rich.console import Console
+        except ImportError:
+            pass
+        else:
+            with Console(stderr=True).status("begins, which may take a while to compile") as status:
+                yield status.update
+            return
+    last = time.perf_counter()
+
+    def now_and_then(text: str) -> None:
+        nonlocal last
+        if time.perf_counter() - last > 10:
+            last = time.perf_counter()
+            print(f"  ... {text}", file=sys.stderr, flush=True)
+
+    yield now_and_then
+
+
+def listing() -> list[tuple[str, str, str]]:
+    """Of each experiment its name, where it is from, and what it shows."""
+    return [(each.name, _source(each), each.title) for each in EXPERIMENTS.values()]
+
+
+def _source(experiment: Experiment) -> str:
+    marks = [experiment.reference, "needs Spark" if experiment.needs == "spark" else "", "large" * experiment.is_large]
+    return ", ".join(mark for mark in marks if mark)
+
+
+def write_report(output: Path | None = None, *, quick: bool = False) -> Path:
+    """Draw the page of the last run of each experiment."""
+    from bench.page import page_of
+
+    target, folder = output or REPORT, QUICK if quick else HISTORY
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(page_of(list(EXPERIMENTS.values()), folder), encoding="utf-8")
+    return target
+
+
+def main(names: Sequence[str], *, everything: bool, quick: bool, output: Any = None) -> int:
+    """List, run or report; 0, or 1 if something asked for could not run."""
+    if list(names) == ["report"]:
+        print(f"report: {write_report(output, quick=quick)}")
+        return 0
+    if not names and not everything:
+        for name, source, title in listing():
+            print(f"{name:<28} {source:<22} {title}")
+        return 0
+    left_out = run_all(chosen(names, everything=everything), Size.QUICK if quick else Size.FULL)
+    if output is not None:
+        print(f"report: {write_report(output, quick=quick)}")
+    return 1 if left_out else 0

@@ -1,0 +1,169 @@
+"""Rounds of evict, insert and query over one tree, compiled: rows that come late by a distance.
+
+As in section 5.1 of the FiBA paper, each round evicts the oldest row and inserts one that d rows are younger than. One
+loop does what every experiment asks of a tree (rounds, single rounds by the clock, ranges, windows of time), because
+machine code for one takes half a minute to make: searches, splits and merges are all inlined into it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from bench.cycles import clock
+from sash.algebra.monoid import Function
+from sash.compiling.jit import entry, interpreted
+from sash.engine.binding import bind
+from sash.engine.trees import Trees, Wanted, build_trees, grown, new_tree
+
+GAP = 2**20  # between the times of neighbouring rows, for those that come between them
+CHUNK = 5_000
+YOUNGEST = 2**62  # a time after all others
+
+
+class Moves(NamedTuple):
+    """What happens row by row: some leave, one comes, and answers are asked for."""
+
+    new: Any  # the key that comes
+    old: Any  # the keys that leave, in order
+    until: Any  # row i evicts old[until[i]] to old[until[i + 1] - 1]
+    firsts: Any  # where a range begins that is asked for too; empty if none is
+    columns: Any
+
+
+def moves(new: Any, old: Any, until: Any = None, firsts: Any = (), values: Any = None) -> Moves:
+    """Moves of numbers that are seeded; unless said, each row evicts one.
+
+    Columns are laid out alike, as another layout would be another half a minute of compiling.
+    """
+    until = np.arange(len(new) + 1) if until is None else until
+    values = np.random.default_rng(2).random(len(new)) if values is None else values
+    keys = (np.ascontiguousarray(each, np.int64) for each in (new, old, until, firsts))
+    return Moves(*keys, (np.ascontiguousarray(values),))
+
+
+def trees_of(algorithm: str, aggregate: Any, min_arity: int) -> Trees:
+    """A kind of tree, compiled unless SASH_JIT=0 says otherwise."""
+    bound = bind(aggregate, "f8", compiled=True)
+    return build_trees(Wanted(algorithm, bound.monoids, bound.is_compiled, "i8", min_arity, has_nulls=False))
+
+
+def run_moves(trees: Trees, tree: Any, given: Moves, spent: Any = ()) -> Callable[[], Any]:
+    """Prepare a run over some rows: it gives the tree, which may be another one, grown on the way."""
+    n, spent = len(given.new), np.asarray(spent, np.int64)
+    if not trees.wanted.is_compiled:
+        given = Moves(*(each.tolist() for each in given[:-1]), (given.columns[0].tolist(),))
+    driver, results = moves_driver(trees), trees.cells.results(n)
+
+    def take() -> Any:
+        grows, row = tree, 0
+        while row < n:
+            row = driver(grows, given, row, results, spent)
+            if row < n:
+                grows = grown(trees, grows)
+        return grows
+
+    return take
+
+
+@lru_cache(maxsize=64)
+def moves_driver(trees: Trees) -> Function:
+    """Make drive(tree, moves, begin, results, spent) -> row; it stops where the tree must grow.
+
+    The insertion comes first: it alone may fail for lack of room, and then nothing has happened yet. If `spent` has a
+    place for each row, it gets the ticks of its round.
+    """
+    inner, lower, now = trees.inner, trees.cells.lower, clock(trees.wanted.is_compiled)
+    insert, evict, query, query_range = inner.insert, inner.evict, inner.query, inner.query_range
+
+    def drive_moves(s: Any, given: Moves, begin: int, results: Any, spent: Any) -> int:
+        is_clocked, with_range = len(spent) > 0, len(given.firsts) > 0
+        before = 0
+        for row in range(begin, len(given.new)):
+            if is_clocked:
+                before = now()
+            if not insert(s, given.new[row], given.columns, row):
+                return row
+            for k in range(given.until[row], given.until[row + 1]):
+                evict(s, given.old[k])
+            lower(results, row, s.pool, query(s))
+            if with_range:
+                lower(results, row, s.pool, query_range(s, given.firsts[row], YOUNGEST))
+            if is_clocked:
+                spent[row] = now() - before
+        return len(given.new)
+
+    return (entry if trees.wanted.is_compiled else interpreted)(drive_moves)
+
+
+class TreeRounds:
+    """A window of n rows and rounds over it; from turn to turn the rows move on."""
+
+    def __init__(self, trees: Trees, n: int, chunk: int = CHUNK) -> None:
+        self.trees, self.n, self.chunk, self.tree = trees, n, chunk, new_tree(trees)
+        self.n_gone, self.n_come = 0, 0
+        for begin in range(0, n, 2**16):
+            times = np.arange(begin, min(begin + 2**16, n)) * GAP
+            self.ready(moves(times, times[:0], np.zeros(len(times) + 1, np.int64)))()
+
+    def in_order(self) -> Callable[[], None]:
+        """Prepare rounds that insert at the young end."""
+        return self.ready(self._in_order())
+
+    def at(self, d: int) -> Callable[[], None]:
+        """Prepare rounds at a distance, which must not be larger than those before."""
+        return self.ready(self._at(d))
+
+    def clocked(self, d: int, count: int) -> Any:
+        """The ticks of each of so many rounds at a distance, 0 for rows in order; a round that makes room has none."""
+        spent: list[Any] = []
+        while sum(map(len, spent)) < count:
+            spent.append(np.zeros(self.chunk, np.int64))
+            self.ready(self._at(d) if d else self._in_order(), spent[-1])()
+        return np.concatenate(spent)[:count]
+
+    def ready(self, given: Moves, spent: Any = ()) -> Callable[[], None]:
+        """Prepare any rows."""
+        run = run_moves(self.trees, self.tree, given, spent)
+
+        def take() -> None:
+            self.tree = run()
+
+        return take
+
+    def _in_order(self) -> Moves:
+        old = (self.n_gone + np.arange(self.chunk)) * GAP
+        self.n_gone += self.chunk
+        return moves(old + self.n * GAP, old)
+
+    def _at(self, d: int) -> Moves:
+        steps = np.arange(self.chunk)
+        if d >= self.n:  # the row before all others, which leaves with this round
+            before_all = self.n_gone * GAP - 1 - steps
+            return moves(before_all, before_all)
+        old, new = (self.n_gone + steps) * GAP, (self.n - d - 1) * GAP + 1 + self.n_come + steps
+        self.n_gone, self.n_come = self.n_gone + self.chunk, self.n_come + self.chunk
+        return moves(new, old)
+
+
+class LateRounds(TreeRounds):
+    """A window whose d youngest rows stay: every row that comes is d places late, however long it goes on."""
+
+    def __init__(self, trees: Trees, n: int, d: int, chunk: int = CHUNK) -> None:
+        super().__init__(trees, n, chunk)
+        self.d = d
+
+    def rounds(self, n_small: int = 0) -> Callable[[], None]:
+        """Prepare rounds; with n_small, each asks for the youngest so many rows too."""
+        n, lower, gone = self.n, self.n - self.d, self.n_come + np.arange(self.chunk)
+        first_new = (lower - 1) * GAP + 1
+        new, old = first_new + gone, np.where(gone < lower, gone * GAP, first_new + gone - lower)
+        firsts: Any = ()
+        if n_small:
+            n_late = n_small - self.d  # of the rows asked for; the others are the ones that stay
+            firsts = np.where(gone + 1 >= n_late, new - n_late + 1, (n - n_small + gone + 1) * GAP)
+        self.n_come += self.chunk
+        return self.ready(moves(new, old, None, firsts))
