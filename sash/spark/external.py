@@ -28,21 +28,20 @@ from pyspark.sql import functions as fn
 from sash.errors import DeclarationError, UnsupportedError
 from sash.frames.spec import Spec, Together
 from sash.frames.streaming import shown
-from sash.spark.shards import PACKED, ROWS_OUT, packing, unpacking
+from sash.spark.shards import NEWEST, PACKED, ROWS_OUT, packing, unpacking
 from sash.spark.shipping import pack, unpack
-from sash.spark.streaming import planned, with_hidden_columns
+from sash.spark.streaming import planned, with_hashes
 from sash.stores import Store, open_store
 from sash.streams.blocks import write_table
 from sash.streams.contract import COUNTED
 from sash.streams.plans import Plan
-from sash.streams.stored_blocks import Query, Turn, newest_of, recorded_shards, take_stored
+from sash.streams.stored_blocks import Query, Turn, recorded_shards, take_stored
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.streaming import StreamingQuery
 
 QUERY_ID = "sql.streaming.queryId"  # where Spark says, in a batch, which checkpoint it belongs to
-NEWEST = "newest"  # time in a partition, so far
 PIECES = f"shard int, part int, place int, {NEWEST} long, {PACKED} binary"
 ANSWERED = ", ".join([f"{PACKED} binary", *(f"{name} long" for name in COUNTED)])
 BATCH = "batch"  # the column under which a directory of parquet files names it
@@ -94,7 +93,7 @@ def run(
                 _tell(name, number, dict(zip(COUNTED, sums, strict=True)), counted)
                 sink(answered.mapInArrow(unpacking(), schema), number)
 
-    writer = with_hidden_columns(plan, table).writeStream.queryName(name).foreachBatch(batch)
+    writer = with_hashes(plan, table).writeStream.queryName(name).foreachBatch(batch)
     writer = writer.option("checkpointLocation", checkpoint)
     return (writer if trigger is None else writer.trigger(**trigger)).start()
 
@@ -193,21 +192,13 @@ class Work:
 
 
 def _in_places(n_shards: int, time: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What packs the rows of a partition by shard, and notes where they were, and the newest time."""
+    """What packs the rows of a partition by shard, and notes where they were."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
-        part, found = TaskContext.get().partitionId(), []
-
-        def watched() -> Iterator[Any]:
-            for batch in batches:
-                found.append(newest_of(time, batch))
-                yield batch
-
-        for place, packed in enumerate(packing(n_shards)(watched())):
-            newest = max((each for each in found if each is not None), default=None)
-            own = [pa.array([each] * packed.num_rows, kind) for each, kind in
-                   ((part, pa.int32()), (place, pa.int32()), (newest, pa.int64()))]  # fmt: skip
-            columns = [packed.column("shard"), *own, packed.column(PACKED)]
+        part = TaskContext.get().partitionId()
+        for place, packed in enumerate(packing(n_shards, time)(batches)):
+            own = [pa.array([each] * packed.num_rows, pa.int32()) for each in (part, place)]
+            columns = [packed.column("shard"), *own, packed.column(NEWEST), packed.column(PACKED)]
             yield pa.RecordBatch.from_arrays(columns, names=["shard", "part", "place", NEWEST, PACKED])
 
     return run

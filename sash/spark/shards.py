@@ -17,8 +17,9 @@ from sash.streams.blocks import read_table, write_table
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Outcome, seed, take
+from sash.streams.timing import newest_of
 
-PACKED = "packed"
+PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 200_000  # at most, before they are sent on
 ROWS_OUT = 100_000  # in one row of the answer
@@ -26,8 +27,8 @@ END = "__sash_end"  # when history ended
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 
 
-def packing(n_shards: int, label: Callable[[int], int] = int) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What packs the rows of a partition: for each shard its label and Arrow's bytes."""
+def packing(n_shards: int, time: str, label: Callable[[int], int] = int) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What packs the rows of a partition: for each shard its label, Arrow's bytes, and the newest time of all."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         gathered: list[Any] = []
@@ -36,25 +37,34 @@ def packing(n_shards: int, label: Callable[[int], int] = int) -> Callable[[Itera
             gathered.append(batch)
             n_rows += batch.num_rows
             if n_rows >= ROWS_PACKED:
-                yield _packed(gathered, n_shards, label)
+                yield pack_rows(gathered)
                 gathered, n_rows = [], 0
         if n_rows:
-            yield _packed(gathered, n_shards, label)
+            yield pack_rows(gathered)
+
+    def pack_rows(batches: list[Any]) -> Any:
+        rows = pa.Table.from_batches(batches)
+        shards, parts = _packed(rows, n_shards)
+        labels = pa.array([label(each) for each in shards], pa.int32())
+        newest = pa.array([newest_of(time, rows)] * len(parts), pa.int64())
+        return pa.RecordBatch.from_arrays(
+            [labels, newest, pa.array(parts, pa.binary())], names=["shard", NEWEST, PACKED]
+        )
 
     return run
 
 
-def _packed(batches: list[Any], n_shards: int, label: Callable[[int], int]) -> Any:
-    rows = pa.Table.from_batches(batches)
-    shards = (rows.column(HASH).to_numpy().view(np.uint64) % np.uint64(n_shards)).astype(np.min_scalar_type(n_shards))
+def _packed(rows: Any, n_shards: int) -> tuple[list[int], list[bytes]]:
+    """The shards that rows belong to, and the rows of each; rows too far ahead have no hash, and go to the first."""
+    hashes = rows.column(HASH).fill_null(0).to_numpy().view(np.uint64)
+    shards = (hashes % np.uint64(n_shards)).astype(np.min_scalar_type(n_shards))
     order = np.argsort(shards, kind="stable")
     rows = rows.take(pa.array(order)).combine_chunks()
     there, first, n = np.unique(shards[order], return_index=True, return_counts=True)
     if there[0] != 0:  # it is always called, because some shard has to know that a checkpoint is of another query
         there, first, n = (np.append(np.zeros(1, each.dtype), each) for each in (there, first, n))
     parts = [write_table(rows.slice(begin, size)) for begin, size in zip(first.tolist(), n.tolist(), strict=True)]
-    labels = pa.array([label(each) for each in there.tolist()], pa.int32())
-    return pa.RecordBatch.from_arrays([labels, pa.array(parts, pa.binary())], names=["shard", PACKED])
+    return there.tolist(), parts
 
 
 def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:

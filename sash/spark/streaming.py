@@ -1,6 +1,6 @@
 """Streams: a spec over a streaming table, by shard.
 
-    stream --> hash of the keys, watermark --> mapInArrow: pack rows by shard into bytes (shards)
+    stream --> hash of the keys --> mapInArrow: pack rows by shard into bytes (shards) --> watermark
            --> groupBy(shard).transformWithState: one call a shard and micro-batch (shards.ShardProcessor)
            --> observe: what shards counted --> mapInArrow: unpack
 
@@ -22,10 +22,10 @@ from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
 from sash.spark.checkpoints import recorded_shards
 from sash.spark.labels import label_of
 from sash.spark.schemas import answer_schema, arrow_schema, quoted
-from sash.spark.shards import END, MILLISECOND, PACKED, ShardProcessor, packing, unpacking
+from sash.spark.shards import END, MILLISECOND, NEWEST, PACKED, ShardProcessor, packing, unpacking
 from sash.spark.shipping import pack
 from sash.streams.algorithms import algorithms
-from sash.streams.contract import COUNTED, FAILURE, FAR, HASH, IS_LATE, REVISION
+from sash.streams.contract import COUNTED, FAILURE, HASH, IS_LATE, REVISION
 from sash.streams.plans import Plan, microseconds
 from sash.streams.progress import ALGORITHM, METRICS
 from sash.streams.reach import require_reach
@@ -40,8 +40,8 @@ ZONE = "spark.sql.session.timeZone"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 EVENT = "__sash_event"  # the time that the watermark follows
-LONG_AGO = "0001-01-01"
-PIECES = f"shard int, {PACKED} binary"
+LONG_AGO = -62_135_596_800_000_000  # the year 1, in microseconds
+PIECES = f"shard int, {NEWEST} long, {PACKED} binary"
 
 
 def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = None) -> DataFrame:
@@ -51,8 +51,8 @@ def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = 
     checkpoint = plan.streaming.checkpoint
     if checkpoint is not None:
         plan = plan.in_shards(recorded_shards(table.sparkSession, checkpoint, plan))
-    packed = with_hidden_columns(plan, table).mapInArrow(packing(plan.n_shards, label_of), PIECES)
-    answered = packed.groupBy("shard").transformWithState(
+    packed = with_hashes(plan, table).mapInArrow(packing(plan.n_shards, plan.time, label_of), PIECES)
+    answered = _with_watermark(plan, packed).groupBy("shard").transformWithState(
         ShardProcessor(pack(plan.specs), plan), _answered_schema(), "Append", "EventTime",
         None if history is None else seeded(plan, table, history),
     )  # fmt: skip
@@ -111,19 +111,21 @@ def _with_own_columns(plan: Plan, schema: StructType) -> StructType:
     return StructType([*schema, *(StructField(name, own[name], name != IS_LATE) for name in added)])
 
 
-def with_hidden_columns(plan: Plan, table: DataFrame) -> DataFrame:
-    """Rows with the hash of their keys, whether they are too far ahead, and the watermark set."""
-    future, lateness = plan.streaming.future, plan.streaming.lateness
-    clock, kind = _clock_time(plan)
-    far = fn.lit(False)
+def with_hashes(plan: Plan, table: DataFrame) -> DataFrame:
+    """Rows with the hash of their keys, which is null if they are too far ahead: a column less for a million rows."""
+    future, hashed = plan.streaming.future, _hash(plan)
     if future is not None:
+        clock, kind = _clock_time(plan)
         ahead = fn.expr(f"current_timestamp() + INTERVAL {microseconds(future)} MICROSECOND")
-        far = fn.coalesce(clock > ahead.cast(kind), fn.lit(False))
-    event = fn.when(~far, _event_time(plan))
-    table = table.select("*", _hash(plan).alias(HASH), far.alias(FAR),
-                         fn.coalesce(event, fn.lit(LONG_AGO).cast("timestamp")).alias(EVENT))  # fmt: skip
-    delay = -(-microseconds(lateness) // MILLISECOND)  # Spark's watermark is in milliseconds: rather one too many
-    return table.withWatermark(EVENT, f"{delay} milliseconds").drop(EVENT)
+        hashed = fn.when(fn.coalesce(clock <= ahead.cast(kind), fn.lit(True)), hashed)
+    return table.select("*", hashed.alias(HASH))
+
+
+def _with_watermark(plan: Plan, packed: DataFrame) -> DataFrame:
+    """Packed rows with the watermark set by the newest of them, which Spark then sees a few of instead of all."""
+    event = fn.timestamp_micros(fn.coalesce(NEWEST, fn.lit(LONG_AGO))).alias(EVENT)
+    delay = -(-microseconds(plan.streaming.lateness) // MILLISECOND)  # in milliseconds: rather one too many
+    return packed.select("shard", PACKED, event).withWatermark(EVENT, f"{delay} milliseconds").drop(EVENT)
 
 
 def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
@@ -143,7 +145,8 @@ def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
         far += microseconds(plan.streaming.lateness)
         rows = rows.where(time >= fn.col(END) - fn.expr(f"INTERVAL {far} MICROSECOND"))
     hashed = rows.select("*", _hash(plan).alias(HASH))
-    return hashed.mapInArrow(packing(plan.n_shards, label_of), PIECES).groupBy("shard")
+    packed = hashed.mapInArrow(packing(plan.n_shards, plan.time, label_of), PIECES)
+    return packed.select("shard", PACKED).groupBy("shard")
 
 
 def _clock_time(plan: Plan) -> tuple[Column, str]:

@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, fields
 from typing import Protocol
 
 HASH = "__sash_hash"  # of the keys of a row: its shard and its page follow from it
-FAR = "__sash_far"  # whether the time of a row is further ahead than `future` allows
 REVISION, IS_LATE, FAILURE = "revision", "is_late", "failure"  # columns that a stream adds to the answers, when asked
 CHUNK = "chunk"  # the kind of block that holds rows of a large key
 

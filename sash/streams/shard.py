@@ -22,7 +22,7 @@ import pyarrow as pa
 from sash.engine import snapshot
 from sash.errors import DataError, FormatError
 from sash.frames import buffers
-from sash.streams.contract import FAILURE, FAR, IS_LATE, Blocks, Counting, Counts
+from sash.streams.contract import FAILURE, HASH, IS_LATE, Blocks, Counting, Counts
 from sash.streams.emissions import EMISSIONS, absorb
 from sash.streams.failing import failures
 from sash.streams.large import LargeKeys
@@ -153,9 +153,8 @@ class Sifted:
         if rows is None or rows.num_rows == 0:
             return
         array = buffers.single(rows.column(plan.time))
-        times, valid = times_of(array), buffers.valid_of(array)
-        there = np.ones(len(times), np.bool_) if valid is None else valid
-        far = _truths(rows, FAR) & there
+        times, there = times_of(array), buffers.booleans(array.is_valid())
+        far = there & buffers.booleans(buffers.single(rows.column(HASH)).is_null())
         late = (times < watermark) & there & ~far
         counts.rows, counts.without_time = rows.num_rows, int((~there).sum())
         counts.late, counts.far = int(late.sum()), int(far.sum())
@@ -207,9 +206,3 @@ def _unanswered(plan: Plan, rows: Any, own: dict[str, Any]) -> Any:
     for name, each in ((field.name, field.type) for field in plan.out_schema if field.name not in columns):
         columns[name] = pa.array(own[name], each) if name in own else pa.nulls(rows.num_rows, each)
     return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)
-
-
-def _truths(rows: Any, name: str) -> Any:
-    if name not in rows.schema.names:
-        return np.zeros(rows.num_rows, np.bool_)
-    return buffers.booleans(buffers.single(rows.column(name)))

@@ -31,18 +31,16 @@ from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any, NamedTuple
 
-import numpy as np
 import xxhash
 
 from sash.engine import snapshot
 from sash.errors import DeclarationError, FormatError, StoreAccessError, StoreError
-from sash.frames import buffers
 from sash.stores.contract import Store
-from sash.streams.contract import AT_THE_END, FAR, Counts
+from sash.streams.contract import AT_THE_END, Counts
 from sash.streams.pages import PAGE
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Outcome, take
-from sash.streams.timing import times_of, watermark_after
+from sash.streams.timing import watermark_after
 
 NAME_MAX = 200  # bytes of a name in a key; the digest of a longer one stands for it
 TRIES = 8  # while another task works on the same shard
@@ -207,16 +205,6 @@ def _taken(plan: Plan, blocks: StoreBlocks, turn: Turn, rows: Any) -> Outcome:
     counts = {name: n + outcome.counts.as_dict()[name] for name, n in last.counts.as_dict().items()}
     counts |= {name: n for name, n in last.counts.as_dict().items() if name in AT_THE_END}
     return Outcome(outcome.tables + last.tables, Counts(**counts), last.next_due)
-
-
-def newest_of(time: str, rows: Any) -> int | None:
-    """The newest time of some rows, in microseconds; those too far ahead do not count."""
-    array = buffers.single(rows.column(time))
-    times, valid = times_of(array), buffers.valid_of(array)
-    counts = np.ones(len(times), np.bool_) if valid is None else valid.copy()
-    if FAR in rows.schema.names:
-        counts &= ~buffers.booleans(buffers.single(rows.column(FAR)))
-    return int(times[counts].max()) if counts.any() else None
 
 
 class Query:

@@ -11,10 +11,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.errors import UnsupportedError
 from sash.frames import buffers
 from sash.frames.measuring import Bound, bind, scale_of
+from sash.streams.contract import HASH
 from sash.streams.plans import Plan, microseconds
 from sash.windows.bounds import Every
 
@@ -74,6 +76,13 @@ def _bound_instants(bound: Bound) -> tuple[int, int, bool, int]:
     every = bound.bounds.every
     assert isinstance(every, Every)
     return int(every.step), int(every.origin), bound.bounds.closed in ("both", "right"), bound.order_factor
+
+
+def newest_of(time: str, rows: Any) -> int | None:
+    """The newest time of some rows, in microseconds; those too far ahead, which have no hash, do not count."""
+    array, hashes = (buffers.single(rows.column(name)) for name in (time, HASH))
+    counts = buffers.booleans(pc.and_(array.is_valid(), hashes.is_valid()))
+    return int(times_of(array)[counts].max()) if counts.any() else None
 
 
 def watermark_after(plan: Plan, newest: int | None) -> int:

@@ -256,8 +256,11 @@ def test_a_query_that_goes_on_has_the_shards_of_its_checkpoint(folder):
 
 
 def test_the_first_shard_is_called_in_every_micro_batch():
-    rows = pa.table({HASH: pa.array([4, 5, 4], pa.int64()), "x": [1, 2, 3]})
-    (packed,) = packing(3)(rows.to_batches())
+    rows = pa.table(
+        {HASH: pa.array([4, 5, 4], pa.int64()), "x": [1, 2, 3], "ts": pa.array([7, 9, 8], pa.timestamp("us"))}
+    )
+    (packed,) = packing(3, "ts")(rows.to_batches())
+    assert packed.column("newest").to_pylist() == [9, 9, 9]
     assert packed.column("shard").to_pylist() == [0, 1, 2]
     found = [read_table(each.as_py()).column("x").to_pylist() for each in packed.column("packed")]
     assert found == [[], [1, 3], [2]]

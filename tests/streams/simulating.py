@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from sash.frames.spec import Spec
 from sash.streams.contract import HASH
@@ -57,6 +58,12 @@ def announced(given, table):
     is_grid = window.grid is not None and window.grid.rows is None
     own = set(window.by) if is_grid else set(table.schema.names)
     return {column.name: column.type for column in given(table).schema if column.name not in own}
+
+
+def far_ahead(rows, which):
+    """Rows of which some are too far ahead: those have no hash."""
+    place = rows.schema.get_field_index(HASH)
+    return rows.set_column(place, HASH, pc.if_else(pa.array(which), None, rows.column(HASH)))
 
 
 def with_hash(rows, by):

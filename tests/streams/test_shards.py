@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.streams.contract import FAR, HASH
+from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from sash.streams.shard import take
 from tests.streams.rows import AGGREGATES, LATENESS_US, SCHEMA, Affine, arrivals, cuts
-from tests.streams.simulating import FAR_AHEAD, Memory, Stream, announced, multiset, split, with_hash
+from tests.streams.simulating import FAR_AHEAD, Memory, Stream, announced, far_ahead, multiset, split, with_hash
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -27,7 +27,7 @@ def small(*rows, far=None):
     """Rows of (id, key, milliseconds or None)."""
     given = [{"id": n, "k": k, "ts": None if ms is None else int(ms * MS), "x": n % 10} for n, k, ms in rows]
     table = with_hash(pa.Table.from_pylist(given, SMALL), ["k"])
-    return table if far is None else table.append_column(FAR, pa.array(far))
+    return table if far is None else far_ahead(table, far)
 
 
 def plan_of(spec, types=None, schema=SMALL):

@@ -14,11 +14,12 @@ import sash
 from sash.engine import snapshot
 from sash.stores.memory import MemoryStore
 from sash.streams import chunks, large
-from sash.streams.contract import FAR, HASH
+from sash.streams.contract import HASH
 from sash.streams.plans import Plan
-from sash.streams.stored_blocks import TRIES, Query, Record, StoreBlocks, newest_of, recorded_shards, take_stored
+from sash.streams.stored_blocks import TRIES, Query, Record, StoreBlocks, recorded_shards, take_stored
+from sash.streams.timing import newest_of
 from tests.streams.rows import AGGREGATES, LATENESS_US, SCHEMA, arrivals, cuts
-from tests.streams.simulating import Stream, announced, multiset, specs_of, split, with_hash
+from tests.streams.simulating import Stream, announced, far_ahead, multiset, specs_of, split, with_hash
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -31,7 +32,7 @@ EMIT = ["final", "eager", "revise"]
 
 def small(*rows):
     """Rows of (id, key, milliseconds)."""
-    given = [{"id": n, "k": k, "ts": int(ms * MS), "x": n % 10} for n, k, ms in rows]
+    given = [{"id": n, "k": k, "ts": None if ms is None else int(ms * MS), "x": n % 10} for n, k, ms in rows]
     return with_hash(pa.Table.from_pylist(given, SMALL), ["k"])
 
 
@@ -452,8 +453,8 @@ def test_the_watermark_is_behind_the_newest_row_of_the_batches_before(store):
 def test_rows_too_far_ahead_or_without_a_time_do_not_move_the_watermark():
     rows = small((0, 1, 5), (1, 1, 7), (2, 1, 9))
     assert newest_of("ts", rows) == 9 * MS
-    assert newest_of("ts", rows.append_column(FAR, pa.array([False, False, True]))) == 7 * MS
-    without = pa.table({"ts": pa.array([3 * MS, None], pa.timestamp("us"))})
+    assert newest_of("ts", far_ahead(rows, [False, False, True])) == 7 * MS
+    without = small((0, 1, 3), (1, 1, None))
     assert newest_of("ts", without) == 3 * MS
     assert newest_of("ts", without.slice(1)) is None
     assert newest_of("ts", without.slice(0, 0)) is None
