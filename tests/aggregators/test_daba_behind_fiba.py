@@ -1,6 +1,7 @@
 """The combination in step with a sorted list: rows late by a bound, in order of time whatever they came in."""
 
 import datetime
+import os
 import random
 
 import numpy as np
@@ -132,6 +133,10 @@ def machine_code():
     return {lateness: behind(Affine, lateness, compiled=True, dtype="i8") for lateness in (0, 25)}
 
 
+@pytest.mark.skipif(
+    "NUMBA_BOUNDSCHECK" in os.environ,
+    reason="LLVM takes half an hour; tree and queue are checked by themselves",
+)
 @pytest.mark.parametrize("lateness", [0, 25])
 def test_machine_code_agrees_with_the_oracle(machine_code, lateness):
     life, chosen = Life(machine_code[lateness], lateness), random.Random(lateness)
