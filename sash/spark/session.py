@@ -16,6 +16,10 @@ from sash.spark.java import find_java
 SETTINGS = {  # setting: (value, why); {cores} is the number of cores
     "spark.sql.session.timeZone": ("UTC", "times mean the same on every machine"),
     "spark.sql.execution.arrow.pyspark.enabled": ("true", "toPandas and createDataFrame by column, not by row"),
+    "spark.sql.execution.arrow.maxBytesPerBatch": (
+        "2147483647",
+        "with a limit, Spark adds up a batch's bytes after every row, half of the time to Python; rows are limited anyway",
+    ),
     "spark.sql.shuffle.partitions": (
         "{cores}",
         "200 tasks, Spark's default, take longer to start than small data takes",
