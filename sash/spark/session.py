@@ -18,7 +18,7 @@ SETTINGS = {  # setting: (value, why); {cores} is the number of cores
     "spark.sql.execution.arrow.pyspark.enabled": ("true", "toPandas and createDataFrame by column, not by row"),
     "spark.sql.execution.arrow.maxBytesPerBatch": (
         "2147483647",
-        "with a limit, Spark adds up a batch's bytes after every row, half of the time to Python; rows are limited anyway",
+        "a limit is looked at after every row, half of the way to Python; the rows of a batch are limited anyway",
     ),
     "spark.sql.shuffle.partitions": (
         "{cores}",
