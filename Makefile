@@ -32,11 +32,12 @@ test-all: test-jit test-nojit test-bounds test-spark test-faults-quick ## all th
 
 # The runs are ordered by .NOTPARALLEL below, so that the closing line of the last is the last line.
 test-jit: $(INSTALLED) ## all tests but those on Spark, with machine code
-	$(PYTEST) --ignore=tests/spark --ignore=tests/faults --ignore=tests/streams --ignore=tests/cli/test_streams.py
+	$(PYTEST) --ignore=tests/spark --ignore=tests/faults --ignore=tests/streams --ignore=tests/bench \
+		--ignore=tests/cli/test_streams.py
 
 test-nojit: $(INSTALLED) ## the same source interpreted: all tests that could tell the difference
 	SASH_JIT=0 $(PYTEST) --ignore=tests/compiling --ignore=tests/spark --ignore=tests/stores --ignore=tests/frames \
-		--ignore=tests/cli --ignore=tests/report --ignore=tests/faults
+		--ignore=tests/cli --ignore=tests/report --ignore=tests/faults --ignore=tests/test_documents.py
 
 test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling/test_parity.py

@@ -59,6 +59,7 @@ class StoredMachine(FifoMachine):
     def crash(self) -> None:
         """Lose the process: what came after the last flush is gone, and nothing else."""
         self.has_crashed = True
+        self.subject._background.close()  # noqa: SLF001 - a process that is gone writes no more
         self.subject = self.fresh()
         n_inserted, n_evicted, saved = self.kept
         for truth in (self.truth, self.lifted):
