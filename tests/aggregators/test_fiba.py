@@ -165,7 +165,7 @@ def test_a_long_life_runs_every_line_of_the_algorithm():
     for algorithm, min_arity in (("fiba", 2), ("fiba", 3), ("btree", 2)):
         window = aggregator(algorithm, Letters, min_arity=min_arity)
         Life(window, seed=20261115).live(1200, lines)
-    for min_arity, size in ((2, 4), (2, 100), (3, 40)):
+    for min_arity, size in ((2, 4), (2, 100), (3, 7), (3, 40)):
         Life(aggregator("fiba", Letters, min_arity=min_arity), seed=1).live_in_order(size, lines)
     wanted = set().union(*(lines_of(code) for part in PARTS for code in made_by_factories(part)))
     missing = sorted(f"{Path(file).name}:{line}" for file, line in wanted - lines.seen)
@@ -511,6 +511,79 @@ def test_the_left_spine_merges_where_both_fit_into_one_but_not_below_the_root():
     window.evict(1)
     assert shape(window) == [[2], 3, [4]]
     assert window._tree.at[LEFT_FINGER] == window._opened().children(window._tree.at[ROOT])[0]
+
+
+# --- a left finger that has run down
+
+
+def test_a_left_finger_runs_down_to_its_last_entry_and_takes_in_its_neighbour():
+    window = planted([[1, 2, 3, 4, 5], 6, [7, 8], 9, [10, 11]], min_arity=3)
+    for time in range(1, 5):
+        window.evict(time)
+    assert shape(window) == [[5], 6, [7, 8], 9, [10, 11]]
+    window.evict(5)
+    assert shape(window) == [[6, 7, 8], 9, [10, 11]]
+
+
+def test_a_left_finger_borrows_what_a_full_neighbour_can_spare():
+    window = planted([[1, 2], 3, [4, 5, 6, 7, 8], 9, [10, 11]], min_arity=3)
+    window.evict(1)
+    window.evict(2)
+    assert shape(window) == [[3, 4, 5], 6, [7, 8], 9, [10, 11]]
+
+
+def test_two_leaves_share_until_they_fit_into_one():
+    window = planted([[1, 2], 3, [4, 5, 6]], min_arity=3)
+    window.evict(1)
+    window.evict(2)
+    assert shape(window) == [[3], 4, [5, 6]]
+    window.evict(3)
+    assert shape(window) == [4, 5, 6]
+
+
+RUN_DOWN = [[1, 2, 3, 4, 5], 6, [7, 8], 9, [10, 11]]
+CHANGES_NEAR_IT = {
+    "evict the only one": (lambda window: window.evict(5), {5: None}),
+    "evict above it": (lambda window: window.evict(6), {6: None}),
+    "evict beside it": (lambda window: window.evict(8), {8: None}),
+    "insert into it": (lambda window: window.insert(4, "y"), {4: "y"}),
+    "overfill it": (
+        lambda window: window.bulk_insert([-1, 0, 1, 2, 3, 4], "uvwxyz"),
+        dict(zip(range(-1, 5), "uvwxyz", strict=True)),
+    ),
+    "bulk_evict nothing": (lambda window: window.bulk_evict(4), {}),
+    "bulk_evict it": (lambda window: window.bulk_evict(5), {5: None}),
+    "bulk_evict into its neighbour": (lambda window: window.bulk_evict(7), {5: None, 6: None, 7: None}),
+    "snapshot": (lambda window: window.restore(window.snapshot()), {}),
+}
+
+
+@pytest.mark.parametrize("has_neighbours", [True, False])
+@pytest.mark.parametrize("change", CHANGES_NEAR_IT)
+def test_a_left_finger_that_has_run_down_is_in_nobodys_way(change, has_neighbours):
+    window = planted(RUN_DOWN if has_neighbours else RUN_DOWN[:3], min_arity=3)
+    window.bulk_insert([12, 13], "lm")
+    for time in range(1, 5):
+        window.evict(time)
+    rows = dict(window)
+    act, wanted = CHANGES_NEAR_IT[change]
+    act(window)
+    left = sorted((time, text) for time, text in (rows | wanted).items() if text is not None)
+    window.check_invariants(left)
+    assert window.query() == "".join(text for _, text in left)
+    for time, _ in left:
+        window.evict(time)
+    assert window.query() is None
+
+
+def test_rounds_over_few_rows_take_no_more_combines_than_over_many():
+    for n in (16, 17, 20, 31):
+        window, calls = counted_window(n, min_arity=8)
+        for time in range(n, n + 512):
+            window.insert(time, 1)
+            window.evict(time - n)
+            window.query()
+        assert calls.take() / 512 < 10
 
 
 # --- nodes in use and not

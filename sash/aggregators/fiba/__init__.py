@@ -13,7 +13,8 @@ whole window is left finger + root + right finger. Searches begin at the fingers
 
 Invariants; node y has arity a, entries v[0] to v[a-2] and, unless it is a leaf, children z[0] to z[a-1]
     I1   all leaves are on level 0, and the root is on level HEIGHT
-    I2   min_arity <= a <= 2 min_arity; the root has at least 2 children, or is a leaf
+    I2   min_arity <= a <= 2 min_arity; but the root has at least 2 children, or is a leaf, and the left finger
+         has at least one entry
     I3   keys increase strictly, from left to right
     I4   every child knows its parent, and the root has none
     I5   non-root nodes that have the oldest or youngest key below them are flagged LEFT or RIGHT, no others
@@ -46,8 +47,8 @@ smallest such index, and i_to the largest.
 Departures: instead of two booleans, the highest changed node of each spine is kept. A range is folded
 along its two borders, without recursion. bulk_evict goes from the top down and never meets a neighbour
 that is not a sibling; bulk_insert moves a cursor instead of collecting lists, and needs no memory.
-Evictions take from a right neighbour where there is one. Suffixes and the gap of the left finger (see ends) and
-earlier merges on the left spine (see rebalancing) are ours.
+Evictions take from a right neighbour where there is one. A left finger that may run down, its suffixes and its
+gap (see ends), and earlier merges on the left spine (see rebalancing) are ours.
 """
 
 from __future__ import annotations

@@ -9,10 +9,10 @@ already, without a combine. The entries that stay are not moved either, but for 
 the place of the old one, where others look for it, and leaves a gap behind it. Whoever needs the entries
 side by side closes the gap first.
 
-A left finger of the smallest kind is filled up as it loses an entry: it takes in its neighbour whole if
-both fit into one, else it borrows an entry. A right finger that overflows passes its younger half on to
-a new one. Right aggregates end with what is youngest, so what then stays behind is added to that of the
-parent for two combines.
+A left finger may run down to its last entry, whatever min_arity is. As it loses that, it takes in its
+neighbour whole if both fit into one, else it borrows all that the neighbour can spare. A right finger that
+overflows passes its younger half on to a new one. Right aggregates end with what is youngest, so what then
+stays behind is added to that of the parent for two combines.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _youngest_folder(kit: Kit, nodes: Nodes) -> Function:
 
 
 def _dropper(kit: Kit, nodes: Nodes, fill: Function) -> Function:
-    min_arity, less, get, first = kit.min_arity, kit.keys.less, nodes.get, nodes.first
+    less, get, first = kit.keys.less, nodes.get, nodes.first
     slide, slide_root = _sliding(kit, nodes)
 
     def drop(s: Tree, key: Any) -> bool:
@@ -162,7 +162,7 @@ def _dropper(kit: Kit, nodes: Nodes, fill: Function) -> Function:
             if arity == 2:
                 return False
             slide_root(s, node, arity)
-        elif arity > min_arity:
+        elif arity > 2:
             slide(s, node, arity)
         else:
             return bool(fill(s, node))
@@ -202,22 +202,22 @@ def _sliding(kit: Kit, nodes: Nodes) -> tuple[Function, Function]:
 
 def _filler(kit: Kit, nodes: Nodes, supply: Supply, repairs: Repairing, upward: Rebalancing) -> Function:
     width, min_arity, transfer, get, child = kit.width, kit.min_arity, kit.cells.transfer, nodes.get, nodes.child
-    replace, take_in, borrow = _replacer(kit, nodes), _taker(kit, nodes, supply), _borrower(kit, nodes)
+    take_in, borrow, shift = _taker(kit, nodes, supply), _borrower(kit, nodes), nodes.shift
     repair, fold_oldest, fill_up = repairs.repair, repairs.fold_oldest, upward.fill
 
     def fill(s: Tree, node: int) -> bool:
-        """Evict the oldest entry of a left finger of the smallest kind; False if the tree must lose a level."""
+        """Evict the only entry of a left finger; False if the tree must lose a level."""
         links, root, parent = s.links, s.at[ROOT], get(s.links, node, PARENT)
         right = child(s, parent, 1)
         n_right, is_pair = get(links, right, ARITY), parent == root and get(links, parent, ARITY) == 2
-        if n_right <= min_arity + 1 and not is_pair:
-            replace(s, node, parent)
-            take_in(s, node, parent, right)
-        elif n_right > min_arity:
-            replace(s, node, parent)
-            borrow(s, parent, right)
-        else:
+        if is_pair and n_right == min_arity:
             return False
+        shift(s, parent * width + 1, node * width + 1)
+        s.at[GAP] = 0
+        if is_pair or n_right == 2 * min_arity:
+            borrow(s, node, parent, right)
+        else:
+            take_in(s, node, parent, right)
         if parent != root and get(links, parent, ARITY) < min_arity:
             fill_up(s, parent, 1)
         else:
@@ -231,30 +231,16 @@ def _filler(kit: Kit, nodes: Nodes, supply: Supply, repairs: Repairing, upward: 
     return kit.jit(fill)
 
 
-def _replacer(kit: Kit, nodes: Nodes) -> Function:
-    width, min_arity, shift = kit.width, kit.min_arity, nodes.shift
-
-    def replace(s: Tree, node: int, parent: int) -> None:
-        """Evict the oldest entry of a left finger of the smallest kind, and append the first one of its parent."""
-        own, gap = node * width, s.at[GAP]
-        for place in range(own + 1, own + min_arity - 1):
-            shift(s, place + 1 + gap, place)
-        shift(s, parent * width + 1, own + min_arity - 1)
-        s.at[GAP] = 0
-
-    return kit.jit(replace)
-
-
 def _taker(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
-    width, min_arity, get, put, shift = kit.width, kit.min_arity, nodes.get, nodes.put, nodes.shift
+    width, get, put, shift = kit.width, nodes.get, nodes.put, nodes.shift
     close_entry, close_child, release = nodes.close, nodes.close_child, supply.release
 
     def take_in(s: Tree, node: int, parent: int, right: int) -> None:
         """Append all entries of the neighbour, after that of the parent."""
-        links, n_right, target = s.links, get(s.links, right, ARITY), node * width + min_arity - 1
+        links, n_right = s.links, get(s.links, right, ARITY)
         for i in range(1, n_right):
-            shift(s, right * width + i, target + i)
-        put(links, node, ARITY, min_arity - 1 + n_right)
+            shift(s, right * width + i, node * width + 1 + i)
+        put(links, node, ARITY, n_right + 1)
         put(links, right, ARITY, 0)
         release(s, right)
         close_entry(s, parent, 0)
@@ -264,20 +250,26 @@ def _taker(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
 
 
 def _borrower(kit: Kit, nodes: Nodes) -> Function:
-    width, combine, transfer = kit.width, kit.cells.combine, kit.cells.transfer
-    get, put, shift, close_entry = nodes.get, nodes.put, nodes.shift, nodes.close
+    width, min_arity, combine, transfer = kit.width, kit.min_arity, kit.cells.combine, kit.cells.transfer
+    get, put, shift = nodes.get, nodes.put, nodes.shift
 
-    def borrow(s: Tree, parent: int, right: int) -> None:
-        """Put the first entry of the neighbour in the place of that of the parent.
+    def borrow(s: Tree, node: int, parent: int, right: int) -> None:
+        """Append what the neighbour can spare, after the entry of the parent; the last of it goes to the parent.
 
         The neighbour has nothing above it: it is off the spines, or right below the root (restores I6 or I9).
         """
-        own, n = right * width, get(s.links, right, ARITY) - 2
-        shift(s, own + 1, parent * width + 1)
-        close_entry(s, right, 0)
+        links, own = s.links, right * width
+        n = get(links, right, ARITY) - min_arity
+        for i in range(1, n):
+            shift(s, own + i, node * width + 1 + i)
+        shift(s, own + n, parent * width + 1)
+        for i in range(1, min_arity):
+            shift(s, own + n + i, own + i)
         transfer(s.pool, own, s.pool, own + 1)
-        for i in range(2, n + 1):
+        for i in range(2, min_arity):
             combine(s.pool, own, own, own + i)
-        put(s.links, right, COUNT, n)
+        put(links, node, ARITY, n + 1)
+        put(links, right, ARITY, min_arity)
+        put(links, right, COUNT, min_arity - 1)
 
     return kit.jit(borrow)

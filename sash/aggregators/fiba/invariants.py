@@ -113,12 +113,16 @@ class Check:
         for node, level in self.nodes():
             arity, children = self.field(node, ARITY), self.children(node)
             self._require("I1", (level == 0) == (not children), f"node {node} on level {level} has {children}")
-            least = self._least if node != root else 2 if children else 1
-            self._require("I2", least <= arity <= 2 * self._least, f"node {node} has arity {arity}")
+            self._require("I2", self._least_arity(node) <= arity <= 2 * self._least, f"node {node} has arity {arity}")
             for child in children:
                 self._require("I4", self.field(child, PARENT) == node, f"{child} is a child of {node}")
         keys = [key for key, _ in self.entries()]
         self._require("I3", all(x < y for x, y in pairwise(keys)), keys)
+
+    def _least_arity(self, node: int) -> int:
+        if node == self._tree.at[ROOT]:
+            return 2 if self.children(node) else 1
+        return 2 if self._kit.has_fingers and node == self._tree.at[LEFT_FINGER] else self._least
 
     def _spines(self) -> None:
         if not self._kit.has_fingers:
