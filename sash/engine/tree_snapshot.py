@@ -35,7 +35,7 @@ from sash.engine.snapshot import arrays_of, dump_pool, load_pool, seal, unseal
 from sash.engine.trees import Trees, new_tree
 from sash.errors import FormatError
 
-LAYOUT = 2  # of registers and scratch places; 1 had neither suffixes nor a gap in the left finger
+LAYOUT = 3  # of fields, registers and scratch places; 2 had no fresh nodes, 1 no suffixes and no gap either
 NODE_REGISTERS = (ROOT, LEFT_FINGER, RIGHT_FINGER, FREE_LEAF, FREE_INNER)
 
 

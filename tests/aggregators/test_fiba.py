@@ -28,10 +28,12 @@ from sash.aggregators.fiba.layout import (
     GAP,
     HEIGHT,
     LEFT_FINGER,
+    N_FIELDS,
     N_FREE_INNER,
     N_FREE_LEAVES,
     N_NODES,
     NODES_END,
+    OWN,
     ROOT,
     SUFFIXES,
 )  # fmt: skip
@@ -612,19 +614,21 @@ def test_damage_is_named_by_its_invariant():
     opened, root = window._opened(), window._tree.at[ROOT]
     left, middle, right = opened.children(root)
     width = window._trees.kit.width
-    assert damaged(lambda tree: tree.links.__setitem__(middle * 5 + ARITY, 1)) in ("I1", "I2")
+    assert damaged(lambda tree: tree.links.__setitem__(middle * N_FIELDS + ARITY, 1)) in ("I1", "I2")
     assert damaged(lambda tree: tree.keys.__setitem__(root * width + 1, 99)) == "I3"
-    assert damaged(lambda tree: tree.links.__setitem__(left * 5, 0)) == "I4"
-    assert damaged(lambda tree: tree.links.__setitem__(middle * 5 + 2, 1)) == "I5"
+    assert damaged(lambda tree: tree.links.__setitem__(left * N_FIELDS, 0)) == "I4"
+    assert damaged(lambda tree: tree.links.__setitem__(middle * N_FIELDS + 2, 1)) == "I5"
     assert damaged(lambda tree: tree.pool.__setitem__(middle * width, "x")) in ("I6", "I7")
     assert damaged(lambda tree: tree.pool.__setitem__(root * width, "x")) == "I7"
     assert damaged(lambda tree: tree.pool.__setitem__(left * width, "x")) == "I8"
     assert damaged(lambda tree: tree.pool.__setitem__(right * width, "x")) == "I9"
-    assert damaged(lambda tree: tree.links.__setitem__(root * 5 + 3, 1)) == "I10"
+    assert damaged(lambda tree: tree.links.__setitem__(root * N_FIELDS + 3, 1)) == "I10"
     assert damaged(lambda tree: tree.at.__setitem__(NODES_END, 5)) == "I11"
     assert damaged(lambda tree: tree.at.__setitem__(14, 1)) == "I12"
     assert damaged(lambda tree: tree.keys.__setitem__(root * width + 1, 7.5)) == "I13"
     assert damaged(lambda tree: tree.pool.__setitem__(SUFFIXES + 1, "x")) == "I14"
     assert damaged(lambda tree: tree.at.__setitem__(GAP, -1)) in ("I3", "I8", "I13", "I14", "I15")
-    assert window._tree.links[middle * 5 + BLOCK] > 0
+    assert damaged(lambda tree: tree.pool.__setitem__((left + 1) * width - 1, "x")) == "I16"
+    assert damaged(lambda tree: tree.links.__setitem__(left * N_FIELDS + OWN, 99)) == "I10"
+    assert window._tree.links[middle * N_FIELDS + BLOCK] > 0
     assert new_tree(window._trees).at[ROOT] == 1

@@ -6,7 +6,7 @@ import pytest
 import xxhash
 
 import sash
-from sash.aggregators.fiba.layout import GAP, NODES_END, ROOT
+from sash.aggregators.fiba.layout import GAP, N_FIELDS, NODES_END, PARENT, ROOT
 from sash.algebra import codec
 from sash.engine import snapshot
 from sash.engine.timestamped import Timestamped
@@ -148,7 +148,7 @@ def test_a_snapshot_of_another_window_is_refused():
 def test_a_snapshot_whose_numbers_lead_nowhere_is_refused():
     window = filled()
     signature, *parts = codec.decode(window.snapshot()[snapshot.HEADER.size :])
-    for part, place in ((0, ROOT), (1, 5), (2, -1), (0, NODES_END), (0, GAP)):
+    for part, place in ((0, ROOT), (1, N_FIELDS + PARENT), (2, -1), (0, NODES_END), (0, GAP)):
         changed = [list(each) for each in parts]
         changed[part][place] = 10**6
         body = codec.encode([signature, *changed])

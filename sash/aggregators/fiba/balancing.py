@@ -78,7 +78,7 @@ def _heights(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function
 
 def _splitter(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
     width, min_arity, get, put, child, adopt = kit.width, kit.min_arity, nodes.get, nodes.put, nodes.child, nodes.adopt
-    shift, open_entry, open_child, index = nodes.shift, nodes.open, nodes.open_child, nodes.index
+    shift, open_entry, open_child, index, touch = nodes.shift, nodes.open, nodes.open_child, nodes.index, nodes.touch
     new_leaf, new_inner = supply.new_leaf, supply.new_inner
 
     def split(s: Tree, node: int) -> int:
@@ -103,6 +103,7 @@ def _splitter(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
         open_child(s, parent, i + 1)
         shift(s, base + min_arity, parent * width + 1 + i)
         adopt(s, parent, i + 1, right)
+        touch(s, parent)
         return int(right)
 
     return kit.jit(split)
@@ -110,7 +111,7 @@ def _splitter(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
 
 def _merger(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
     width, get, put, child, adopt, shift = kit.width, nodes.get, nodes.put, nodes.child, nodes.adopt, nodes.shift
-    close_entry, close_child, release = nodes.close, nodes.close_child, supply.release
+    close_entry, close_child, release, touch = nodes.close, nodes.close_child, supply.release, nodes.touch
 
     def merge(s: Tree, parent: int, i: int) -> None:
         """The entry between two children goes down between theirs."""
@@ -125,6 +126,8 @@ def _merger(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
                 adopt(s, left, n_left + j, child(s, right, j))
         put(links, left, ARITY, n_left + n_right)
         put(links, left, FLAGS, get(links, left, FLAGS) | get(links, right, FLAGS))
+        touch(s, left)
+        touch(s, parent)
         if s.at[RIGHT_FINGER] == right:
             s.at[RIGHT_FINGER] = left
         close_entry(s, parent, i)
@@ -138,6 +141,7 @@ def _merger(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
 def _left_mover(kit: Kit, nodes: Nodes) -> Function:
     read, write = kit.keys.read, kit.keys.write
     width, get, put, child, adopt, shift = kit.width, nodes.get, nodes.put, nodes.child, nodes.adopt, nodes.shift
+    touch = nodes.touch
 
     def move_left(s: Tree, parent: int, i: int, n: int) -> None:
         """The entry between the children goes left, and the n-th of the right one takes its place."""
@@ -158,13 +162,15 @@ def _left_mover(kit: Kit, nodes: Nodes) -> Function:
                 write(s.children, j, read(s.children, j + n))
         put(links, left, ARITY, n_left + n)
         put(links, right, ARITY, n_right - n)
+        for node in (left, right, parent):
+            touch(s, node)
 
     return kit.jit(move_left)
 
 
 def _right_mover(kit: Kit, nodes: Nodes) -> Function:
     width, get, put, child, adopt, shift = kit.width, nodes.get, nodes.put, nodes.child, nodes.adopt, nodes.shift
-    open_entry, open_child = nodes.open, nodes.open_child
+    open_entry, open_child, touch = nodes.open, nodes.open_child, nodes.touch
 
     def move_right(s: Tree, parent: int, i: int) -> None:
         """The entry between the children goes right, and the last of the left one takes its place."""
@@ -177,5 +183,7 @@ def _right_mover(kit: Kit, nodes: Nodes) -> Function:
             open_child(s, right, 0)
             adopt(s, right, 0, child(s, left, n_left - 1))
         put(links, left, ARITY, n_left - 1)
+        for node in (left, right, parent):
+            touch(s, node)
 
     return kit.jit(move_right)

@@ -118,7 +118,7 @@ def _beginner(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
 
 def _cutter(kit: Kit, nodes: Nodes, supply: Supply, search: Searching) -> Function:
     width, get, put, child, shift = kit.width, nodes.get, nodes.put, nodes.child, nodes.shift
-    after, release, read, write = search.after, supply.release, kit.keys.read, kit.keys.write
+    after, release, read, write, touch = search.after, supply.release, kit.keys.read, kit.keys.write, nodes.touch
 
     def cut(s: Tree, node: int, key: Any) -> None:
         """Drop the entries of a node that are not after the key, and the subtrees before them."""
@@ -134,6 +134,7 @@ def _cutter(kit: Kit, nodes: Nodes, supply: Supply, search: Searching) -> Functi
             for i in range(n, arity):
                 write(s.children, block + i - n, read(s.children, block + i))
         put(s.links, node, ARITY, arity - n)
+        touch(s, node)
 
     return kit.apart(cut)
 
@@ -152,7 +153,7 @@ def _root_cutter(kit: Kit, nodes: Nodes, balance: Balancing, cut: Function) -> F
 
 
 def _follower(kit: Kit, nodes: Nodes, cut: Function, fit: Function) -> Function:
-    get, put, child, has_fingers = nodes.get, nodes.put, nodes.child, kit.has_fingers
+    get, put, child, has_fingers, touch = nodes.get, nodes.put, nodes.child, kit.has_fingers, nodes.touch
 
     def follow(s: Tree, node: int, key: Any) -> int:
         """Cut and fit what is below a node that is done, down to the leaf that is then the oldest."""
@@ -161,6 +162,7 @@ def _follower(kit: Kit, nodes: Nodes, cut: Function, fit: Function) -> Function:
             parent, node = node, child(s, node, 0)
             if has_fingers:
                 put(s.links, node, FLAGS, get(s.links, node, FLAGS) | LEFT)
+                touch(s, node)  # it may have been on the right spine alone
             cut(s, node, key)
             fit(s, parent, node, level)
         return node

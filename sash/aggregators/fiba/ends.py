@@ -93,7 +93,9 @@ def _appender(kit: Kit, nodes: Nodes, supply: Supply, upward: Rebalancing) -> Fu
 
 def _passing(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function]:
     jit, width, min_arity, combine, transfer = kit.jit, kit.width, kit.min_arity, kit.cells.combine, kit.cells.transfer
-    get, put, shift, adopt, new_leaf = nodes.get, nodes.put, nodes.shift, nodes.adopt, supply.new_leaf
+    get, put, shift, adopt, touch, new_leaf = (
+        nodes.get, nodes.put, nodes.shift, nodes.adopt, nodes.touch, supply.new_leaf
+    )  # fmt: skip
     fold_youngest = _youngest_folder(kit, nodes)
 
     @jit
@@ -116,6 +118,7 @@ def _passing(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function
         combine(pool, above, above, own)
         combine(pool, above, above, above + n_above)
         adopt(s, parent, n_above, right)
+        touch(s, parent)
         put(links, parent, ARITY, n_above + 1)
         put(links, parent, COUNT, get(links, parent, COUNT) + min_arity + 1)
         put(links, node, ARITY, min_arity + 1)

@@ -17,6 +17,7 @@ from sash.aggregators.fiba.layout import (
     FREE_BLOCK,
     FREE_INNER,
     FREE_LEAF,
+    FRESH,
     GAP,
     HEIGHT,
     LEFT,
@@ -28,6 +29,7 @@ from sash.aggregators.fiba.layout import (
     N_FREE_LEAVES,
     NODES_END,
     NONE,
+    OWN,
     PARENT,
     RIGHT,
     RIGHT_FINGER,
@@ -89,7 +91,7 @@ class Check:
             yield from self.nodes(child, level - 1)
 
     def all(self, truth: Sequence[tuple[Any, Any]]) -> None:
-        """Check I1 to I15; `truth` has the keys in order, each with its partial."""
+        """Check I1 to I16; `truth` has the keys in order, each with its partial."""
         self._shape()
         self._spines()
         for node, _ in self.nodes():
@@ -135,7 +137,10 @@ class Check:
                 flags[node] |= side
             self._require("I5", int(self._tree.at[finger]) == node, f"finger {side} is not {node}")
         for node, wanted in flags.items():
-            self._require("I5", self.field(node, FLAGS) == wanted, f"node {node} is flagged {self.field(node, FLAGS)}")
+            found = self.field(node, FLAGS)
+            may_be_fresh = wanted and self.children(node)
+            self._require("I5", found & ~FRESH == wanted, f"node {node} is flagged {found}")
+            self._require("I16", may_be_fresh or not found & FRESH, f"node {node} is flagged {found}")
 
     def _aggregate(self, node: int) -> None:
         root, flags, parent = int(self._tree.at[ROOT]), self.field(node, FLAGS), self.field(node, PARENT)
@@ -143,15 +148,21 @@ class Check:
         if self._kit.has_fingers and node == root:
             skip, name = LEFT | RIGHT, "I7"
         terms = self._terms(node, skip)
+        if flags & FRESH:
+            self._require_sum("I16", node, (node + 1) * self._width - 1, OWN, terms)
         if flags and parent != root:
             above = (self._read(parent * self._width), self.field(parent, COUNT))
             terms = [*terms, above] if flags & LEFT else [above, *terms]
+        self._require_sum(name, node, node * self._width, COUNT, terms)
+
+    def _require_sum(self, name: str, node: int, place: int, field: int, terms: list[tuple[Any, int]]) -> None:
+        """That a place holds the sum of some partials, and a field of the node (I10) that of their counts."""
         total, count = None, 0
         for partial, n in terms:
             total, count = self._joined(total, partial), count + n
-        found = self._read(node * self._width)
+        found = self._read(place)
         self._require(name, same(found, total), f"node {node} holds {found!r}, not {total!r}")
-        counted = self.field(node, COUNT)
+        counted = self.field(node, field)
         self._require("I10", counted == count, f"node {node} counts {counted}, not {count}")
 
     def _suffixes(self) -> None:

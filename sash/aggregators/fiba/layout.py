@@ -4,11 +4,12 @@ Node k has `width` = 2 min_arity + 1 places in keys and pool, from k * width on:
 its aggregate, the others are those of its entries. An entry has its key and its value at the same
 place. One entry more fits than a node may keep: a node overflows before it is split.
 
-    links     parent | arity | flags | count | block        five numbers for each node
+    links     parent | arity | flags | count | block | own  six numbers for each node
     children  a block of 2 min_arity + 1 node numbers for each inner node; leaves have none
 
 Node 0 and block 0 are no node and no block; the places of node 0 serve as scratch, and hold the suffixes of
 the left finger (see ends). Entries are side by side, but for a gap after the oldest one of the left finger.
+The last place of an inner node on a spine serves too, while it has no entry: see FRESH in repairing.
 
 Nodes that are not in use form two lists, of leaves and of inner nodes, threaded through their parent
 fields. A whole subtree is given back by its root alone: its children are listed when the root is
@@ -24,10 +25,11 @@ from sash.aggregators.fiba.keys import Keys
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
 
-PARENT, ARITY, FLAGS, COUNT, BLOCK = range(5)
-N_FIELDS = 5
+PARENT, ARITY, FLAGS, COUNT, BLOCK, OWN = range(6)
+N_FIELDS = 6
 NONE = 0
 LEFT, RIGHT = 1, 2  # flags: on the left or right spine, and not the root
+FRESH = 4  # flag of an inner node on a spine: its last place and OWN are of what is its own, without all above
 
 (
     ROOT, LEFT_FINGER, RIGHT_FINGER, HEIGHT,
@@ -84,6 +86,7 @@ class Nodes(NamedTuple):
     open_child: Function  # (tree, node, i): after `open`, makes room for child i
     close_child: Function  # (tree, node, i): after `close`, removes child i
     close_gap: Function  # (tree): puts the entries of the left finger side by side
+    touch: Function  # (tree, node): it has changed, and is not fresh any more
 
 
 def nodes_of(kit: Kit) -> Nodes:
@@ -121,8 +124,12 @@ def nodes_of(kit: Kit) -> Nodes:
         store(s.keys, other, load(s.keys, place))
         transfer(s.pool, other, s.pool, place)
 
+    @jit
+    def touch(s: Tree, node: int) -> None:
+        put(s.links, node, FLAGS, get(s.links, node, FLAGS) & (LEFT | RIGHT))
+
     shifting = _shifting(kit, get, put, shift)
-    return Nodes(get, put, child, adopt, _indexer(kit, get), first, last, shift, *shifting)
+    return Nodes(get, put, child, adopt, _indexer(kit, get), first, last, shift, *shifting, touch)
 
 
 def _indexer(kit: Kit, get: Function) -> Function:

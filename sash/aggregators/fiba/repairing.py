@@ -8,7 +8,9 @@
 Up-aggregates are made from below, left and right aggregates from above, along a spine and down to its
 finger. An update repairs the up-aggregates on its way, and *marks* the nodes of spines that have
 changed: the highest one on each spine, and the root. `settle` then repairs what is marked and the
-spine below it. Counts of entries are kept in just the same way, beside every aggregate.
+spine below it. There, nodes have not changed as a rule, only what is above them. So an inner node on a
+spine keeps the aggregate of what is its own, without all above, and says that this is FRESH until it
+changes: then one combine repairs it. Counts of entries are kept in just the same way, beside every aggregate.
 
 The classic B-tree has up-aggregates only, and nothing is ever marked.
 """
@@ -22,10 +24,12 @@ from sash.aggregators.fiba.layout import (
     BLOCK,
     COUNT,
     FLAGS,
+    FRESH,
     LEFT,
     LEFT_LEVEL,
     LEFT_TOP,
     NONE,
+    OWN,
     PARENT,
     PART,
     RIGHT,
@@ -56,8 +60,8 @@ class Repairing(NamedTuple):
 def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
     """Make the operations on aggregates."""
     jit, get, has_fingers = kit.jit, nodes.get, kit.has_fingers
-    fold_oldest = _oldest_folder(kit, nodes)
-    repair, mark = _repairer(kit, nodes, fold_oldest), _marker(kit, nodes)
+    fold_oldest, lean = _oldest_folder(kit, nodes), _leaner(kit, nodes)
+    repair, mark = _repairer(kit, nodes, fold_oldest, lean), _marker(kit, nodes)
 
     @jit
     def is_up(s: Tree, node: int) -> bool:
@@ -80,7 +84,7 @@ def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
         if has_fingers:
             mark(s, node, level)
 
-    return Repairing(repair, fold_oldest, is_up, mark, tidy, finish, _settler(kit, nodes, repair))
+    return Repairing(repair, fold_oldest, is_up, mark, tidy, finish, _settler(kit, nodes, repair, lean))
 
 
 def _oldest_folder(kit: Kit, nodes: Nodes) -> Function:
@@ -106,45 +110,65 @@ def _oldest_folder(kit: Kit, nodes: Nodes) -> Function:
     return kit.jit(fold_oldest)
 
 
-def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function) -> Function:
+def _leaner(kit: Kit, nodes: Nodes) -> Function:
+    width, get, put, combine, transfer = kit.width, nodes.get, nodes.put, kit.cells.combine, kit.cells.transfer
+
+    def lean(s: Tree, node: int) -> None:
+        """Repair a fresh node: what is its own, and all above (restores I8 or I9)."""
+        links, pool, aggregate, parent = s.links, s.pool, node * width, get(s.links, node, PARENT)
+        own, above, count = aggregate + width - 1, parent * width, get(links, node, OWN)
+        if parent == s.at[ROOT]:
+            transfer(pool, aggregate, pool, own)
+        else:
+            if get(links, node, FLAGS) & LEFT:
+                combine(pool, aggregate, own, above)
+            else:
+                combine(pool, aggregate, above, own)
+            count += get(links, parent, COUNT)
+        put(links, node, COUNT, count)
+
+    return kit.jit(lean)
+
+
+def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, lean: Function) -> Function:
     jit, get, put, width, has_fingers = kit.jit, nodes.get, nodes.put, kit.width, kit.has_fingers
     combine, transfer, clear = kit.cells.combine, kit.cells.transfer, kit.cells.clear
     fold_inner = _inner_folder(kit, nodes)
 
     @jit
-    def fold_leaf(s: Tree, node: int, n: int, has_older: bool) -> int:
-        aggregate, begin = node * width, 0
-        if not has_older:
-            if n == 0:
-                clear(s.pool, aggregate)
-                return 0
+    def fold_leaf(s: Tree, node: int, n: int, parent: int) -> None:
+        """Fold the entries of a leaf, after all above it, if that is not NONE."""
+        aggregate, begin, count = node * width, 0, n
+        if parent != NONE:
+            transfer(s.pool, aggregate, s.pool, parent * width)
+            count += get(s.links, parent, COUNT)
+        elif n == 0:
+            clear(s.pool, aggregate)
+        else:
             transfer(s.pool, aggregate, s.pool, aggregate + 1)
             begin = 1
         for i in range(begin, n):
             combine(s.pool, aggregate, aggregate, aggregate + 1 + i)
-        return n
+        put(s.links, node, COUNT, count)
 
     def repair(s: Tree, node: int) -> None:
-        links, aggregate, parent = s.links, node * width, get(s.links, node, PARENT)
-        n, flags, from_above = get(links, node, ARITY) - 1, 0, False
+        links, n, parent, flags = s.links, get(s.links, node, ARITY) - 1, NONE, 0
         if has_fingers:
             flags = get(links, node, FLAGS)
-            from_above = flags != 0 and parent != s.at[ROOT]
-        if flags & LEFT and get(links, node, BLOCK) == NONE:
+            if flags & RIGHT and get(links, node, PARENT) != s.at[ROOT]:
+                parent = get(links, node, PARENT)
+        if get(links, node, BLOCK) != NONE:
+            count = fold_inner(s, node, n)
+            put(links, node, COUNT, count)
+            if flags != 0:
+                transfer(s.pool, node * width + width - 1, s.pool, node * width)
+                put(links, node, OWN, count)
+                put(links, node, FLAGS, flags | FRESH)
+                lean(s, node)
+        elif flags & LEFT:
             fold_oldest(s, node)
-            return
-        is_right = from_above and flags & RIGHT != 0
-        if is_right:
-            transfer(s.pool, aggregate, s.pool, parent * width)
-        if get(links, node, BLOCK) == NONE:
-            count = fold_leaf(s, node, n, is_right)
         else:
-            count = fold_inner(s, node, n, is_right)
-        if from_above:
-            if flags & LEFT:
-                combine(s.pool, aggregate, aggregate, parent * width)
-            count += get(links, parent, COUNT)
-        put(links, node, COUNT, count)
+            fold_leaf(s, node, n, parent)
 
     return jit(repair)
 
@@ -153,7 +177,7 @@ def _inner_folder(kit: Kit, nodes: Nodes) -> Function:
     jit, get, child, width, has_fingers = kit.jit, nodes.get, nodes.child, kit.width, kit.has_fingers
     combine, transfer = kit.cells.combine, kit.cells.transfer
 
-    def fold_inner(s: Tree, node: int, n: int, has_older: bool) -> int:
+    def fold_inner(s: Tree, node: int, n: int) -> int:
         """Fold entries and children into the aggregate, without the children that stand on a spine."""
         links, pool, aggregate, count = s.links, s.pool, node * width, n
         skip = 0
@@ -162,11 +186,7 @@ def _inner_folder(kit: Kit, nodes: Nodes) -> Function:
         if skip & LEFT == 0:
             oldest = child(s, node, 0)
             count += get(links, oldest, COUNT)
-            if has_older:
-                combine(pool, aggregate, aggregate, oldest * width)
-            else:
-                transfer(pool, aggregate, pool, oldest * width)
-            combine(pool, aggregate, aggregate, aggregate + 1)
+            combine(pool, aggregate, oldest * width, aggregate + 1)
         else:
             transfer(pool, aggregate, pool, aggregate + 1)
         for i in range(1, n):
@@ -184,13 +204,14 @@ def _inner_folder(kit: Kit, nodes: Nodes) -> Function:
 
 
 def _marker(kit: Kit, nodes: Nodes) -> Function:
-    get, has_fingers = nodes.get, kit.has_fingers
+    get, has_fingers, touch = nodes.get, kit.has_fingers, nodes.touch
 
     def mark(s: Tree, node: int, level: int) -> None:
         """Remember the highest changed node of a spine; at equal height the later one, which may have replaced it."""
         if not has_fingers:
             return
         at, flags = s.at, get(s.links, node, FLAGS)
+        touch(s, node)
         if node == at[ROOT]:
             at[ROOT_MARKED] = 1
         elif flags & LEFT:
@@ -202,8 +223,15 @@ def _marker(kit: Kit, nodes: Nodes) -> Function:
     return kit.jit(mark)
 
 
-def _settler(kit: Kit, nodes: Nodes, repair: Function) -> Function:
-    get, child, has_fingers = nodes.get, nodes.child, kit.has_fingers
+def _settler(kit: Kit, nodes: Nodes, repair: Function, lean: Function) -> Function:
+    jit, get, child, has_fingers = kit.jit, nodes.get, nodes.child, kit.has_fingers
+
+    @jit
+    def renew(s: Tree, node: int) -> None:
+        if get(s.links, node, FLAGS) & FRESH:
+            lean(s, node)
+        else:
+            repair(s, node)
 
     def settle(s: Tree) -> None:
         if not has_fingers:
@@ -214,12 +242,12 @@ def _settler(kit: Kit, nodes: Nodes, repair: Function) -> Function:
             at[ROOT_MARKED] = 0
         node = at[LEFT_TOP]
         while node != NONE:
-            repair(s, node)
+            renew(s, node)
             node = NONE if get(s.links, node, BLOCK) == NONE else child(s, node, 0)
         node = at[RIGHT_TOP]
         while node != NONE:
-            repair(s, node)
+            renew(s, node)
             node = NONE if get(s.links, node, BLOCK) == NONE else child(s, node, get(s.links, node, ARITY) - 1)
         at[LEFT_TOP] = at[RIGHT_TOP] = NONE
 
-    return kit.jit(settle)
+    return jit(settle)
