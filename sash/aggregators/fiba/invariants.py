@@ -138,7 +138,7 @@ class Check:
             self._require("I5", int(self._tree.at[finger]) == node, f"finger {side} is not {node}")
         for node, wanted in flags.items():
             found = self.field(node, FLAGS)
-            may_be_fresh = wanted and self.children(node)
+            may_be_fresh = wanted != 0 and self.children(node) != []
             self._require("I5", found & ~FRESH == wanted, f"node {node} is flagged {found}")
             self._require("I16", may_be_fresh or not found & FRESH, f"node {node} is flagged {found}")
 

@@ -128,8 +128,8 @@ def nodes_of(kit: Kit) -> Nodes:
     def touch(s: Tree, node: int) -> None:
         put(s.links, node, FLAGS, get(s.links, node, FLAGS) & (LEFT | RIGHT))
 
-    shifting = _shifting(kit, get, put, shift)
-    return Nodes(get, put, child, adopt, _indexer(kit, get), first, last, shift, *shifting, touch)
+    shifting = (*_shifting(kit, get, put, shift), touch)
+    return Nodes(get, put, child, adopt, _indexer(kit, get), first, last, shift, *shifting)
 
 
 def _indexer(kit: Kit, get: Function) -> Function:
