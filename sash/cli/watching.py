@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import asdict
 from pathlib import Path
@@ -16,7 +17,10 @@ HINT = "Ctrl-C stops, the same command goes on from there"
 
 
 class Log:
-    """Micro-batches as lines of JSON; a query that goes on appends, and what it does again replaces what it did."""
+    """Micro-batches as lines of JSON; a query that goes on appends, and what it does again replaces what it did.
+
+    A process that is killed may leave half a line. So a line begins with its newline, and half a one is passed over.
+    """
 
     def __init__(self, path: Path | None) -> None:
         self.path = path
@@ -25,14 +29,18 @@ class Log:
         """All that were noted, by number; the last note of each."""
         if self.path is None or not self.path.exists():
             return []
-        noted = [MicroBatch(**json.loads(line)) for line in self.path.read_text(encoding="utf-8").splitlines() if line]
-        return [each for _, each in sorted({each.batch: each for each in noted}.items())]
+        noted = {}
+        for line in self.path.read_text(encoding="utf-8").splitlines():
+            with contextlib.suppress(json.JSONDecodeError):
+                each = MicroBatch(**json.loads(line))
+                noted[each.batch] = each
+        return [noted[number] for number in sorted(noted)]
 
     def add(self, batch: MicroBatch) -> None:
         """Note one."""
         if self.path is not None:
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps(asdict(batch)) + "\n")
+                file.write("\n" + json.dumps(asdict(batch)))
 
 
 class Watch(watching.Watch):

@@ -32,6 +32,17 @@ def test_a_log_keeps_the_last_note_of_each_micro_batch(tmp_path):
     assert log.read() == BATCHES
 
 
+def test_half_a_line_of_a_process_that_was_killed_is_passed_over_and_harms_no_other(tmp_path):
+    log = Log(tmp_path / "log.jsonl")
+    for batch in BATCHES[:2]:
+        log.add(batch)
+    log.path.write_text(log.path.read_text()[:-20])
+    assert log.read() == BATCHES[:1]
+    for batch in BATCHES[1:]:
+        log.add(batch)
+    assert log.read() == BATCHES
+
+
 def test_a_log_becomes_a_page(tmp_path):
     log = Log(tmp_path / "log.jsonl")
     for batch in BATCHES:
