@@ -102,14 +102,22 @@ def in_hours(n: int, keys: int, n_batches: int, per_batch: int = HOUR) -> list[A
 
 
 def per_event(bench: Bench, n: int) -> Iterator[dict[str, Any]]:
-    """A window of an hour at every row, 10,000 keys."""
-    path = bench.write(in_hours(n, 10_000, 6))
-    plain = seconds(bench.batches(bench.read(path).repartition("k").mapInArrow(lambda batches: batches, SCHEMA)))
-    for emit in ("final", "eager", "revise"):
-        found = seconds(bench.batches(WINDOW.range("1 hour").agg(**ANSWERS).stream(emit=emit)(bench.read(path))))
+    """A window of an hour at every row, 10,000 keys; stateless before and after, as Java grows faster with use."""
+    path = bench.write(in_hours(n, 10_000, 10))
+
+    def stateless() -> float:
+        return seconds(bench.batches(bench.read(path).repartition("k").mapInArrow(lambda batches: batches, SCHEMA)))
+
+    before = stateless()
+    spec = WINDOW.range("1 hour").agg(**ANSWERS)
+    found = {
+        emit: seconds(bench.batches(spec.stream(emit=emit)(bench.read(path)))) for emit in ("final", "eager", "revise")
+    }
+    plain = min(before, stateless())
+    for emit, spent in found.items():
         yield {
-            "what": f"per event, {emit}, {n:.0e} rows", "us a row": round(found / n * 1e6, 2),
-            "x stateless": round(found / plain, 2), "stateless us": round(plain / n * 1e6, 2),
+            "what": f"per event, {emit}, {n:.0e} rows", "us a row": round(spent / n * 1e6, 2),
+            "x stateless": round(spent / plain, 2), "stateless us": round(plain / n * 1e6, 2),
         }  # fmt: skip
 
 
@@ -125,11 +133,11 @@ def few_rows(bench: Bench) -> Iterator[dict[str, Any]]:
 def large_states(bench: Bench, most: int) -> Iterator[dict[str, Any]]:
     """A micro-batch of 1,000 rows against states of different sizes: few large keys, many small ones."""
     for keys in (lambda n: 10, lambda n: n // 10):
-        small, large = (_thousand_rows(bench, n, keys(n)) for n in (most // 100, most))
+        first, large, last = (_thousand_rows(bench, n, keys(n)) for n in (most // 100, most, most // 100))
         what = "10 keys" if keys(most) == 10 else "keys of 10 rows"
         yield {
             "what": f"1,000 rows, state of {most:.0e}, {what}", "s": round(large, 2),
-            "x small state": round(large / small, 2),
+            "x small state": round(large / min(first, last), 2),
         }  # fmt: skip
 
 
