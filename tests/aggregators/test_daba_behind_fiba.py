@@ -130,13 +130,11 @@ TestBehindInOrder = type("BehindInOrder", (Behind,), {"lateness": 0}).TestCase
 
 @pytest.fixture(scope="module")
 def machine_code():
+    if "NUMBA_BOUNDSCHECK" in os.environ:
+        pytest.skip("LLVM takes half an hour; tree and queue are checked by themselves")
     return {lateness: behind(Affine, lateness, compiled=True, dtype="i8") for lateness in (0, 25)}
 
 
-@pytest.mark.skipif(
-    "NUMBA_BOUNDSCHECK" in os.environ,
-    reason="LLVM takes half an hour; tree and queue are checked by themselves",
-)
 @pytest.mark.parametrize("lateness", [0, 25])
 def test_machine_code_agrees_with_the_oracle(machine_code, lateness):
     life, chosen = Life(machine_code[lateness], lateness), random.Random(lateness)
