@@ -23,7 +23,7 @@ from sash.aggregators import log_mta as log_mta_module
 from sash.aggregators import sba as sba_module
 from sash.aggregators import slick_deque as slick_module
 from sash.aggregators.contract import END, MASK, OLDEST
-from sash.aggregators.fiba.layout import FLAGS, LEFT, RIGHT, ROOT
+from sash.aggregators.fiba.layout import FLAGS, FRESH, LEFT, RIGHT, ROOT
 from sash.aggregators.levels import in_rings
 from sash.compiling.jit import interpreted
 
@@ -592,7 +592,7 @@ def _tree(made: Any, before: dict[int, str]) -> list[Item]:
                    for node in nodes for place in opened.places(node)]  # fmt: skip
         sums = []
         for node in nodes:
-            look = "total" if node == root else looks[opened.field(node, FLAGS)]
+            look = "total" if node == root else looks[opened.field(node, FLAGS) & ~FRESH]
             half = max(middle[node] - column[opened.places(node)[0]], 0.07 * len(texts[node]) + 0.1)
             new = " new" if before[node] != texts[node] else ""
             sums.append(Box(middle[node] - half, middle[node] + half, texts[node], look + new))
