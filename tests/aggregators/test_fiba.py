@@ -416,7 +416,7 @@ def mean_of_changes(n, distance):
 
 @pytest.mark.parametrize("distance", [1, 4, 16, 64, 256, 1024, 4000])
 def test_a_change_takes_the_logarithm_of_its_distance(distance):
-    assert mean_of_changes(2**14, distance) <= 10 + 6 * math.log2(2 * distance)
+    assert mean_of_changes(2**14, distance) <= 12 + 3 * math.log2(2 * distance)
 
 
 def test_a_change_near_an_end_takes_the_same_in_a_window_of_any_size():
