@@ -12,10 +12,11 @@ import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from sash.spark.looking import look
 from sash.spark.passing import Pass
 from sash.spark.schemas import answer_schema
-from sash.spark.shipping import pack, unpack
-from sash.spark.splitting import answer_split, look, others, task
+from sash.spark.shipping import pack, task, unpack
+from sash.spark.splitting import answer_split, others
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -34,7 +35,7 @@ def answer(specs: Sequence[Spec], table: DataFrame) -> DataFrame:
         _warn_of_one_task(specs)
         return _passed(specs, table, packed, announced)
     hot = answer_split(specs, table, found, packed, announced)
-    return hot if found.is_all else hot.union(_passed(specs, others(specs, table, found.edges), packed, announced))
+    return hot if found.is_all else hot.union(_passed(specs, others(specs, table, found.keys), packed, announced))
 
 
 def _warn_of_one_task(specs: Sequence[Spec]) -> None:

@@ -1,21 +1,19 @@
-"""Cutting: the first pass over ranges of hot keys. Rows of a range go on to itself, and to later ranges what they need.
+"""Cutting: for windows longer than a range, what lies between its front and itself is combined before it is sent.
 
-    sorted rows of range q  --> own rows, packed           --> range q
-                            --> front and back, packed     --> each later range whose windows begin in q
-                            --> the middle, one partial    --> each later range whose windows hold it
+    slices of range q --> sorted --> own rows, packed           --> range q
+                                 --> front and back, packed     --> each later range whose windows begin in q
+                                 --> the middle, one partial    --> each later range whose windows hold it
 
-A record is a batch of rows as bytes, or a partial: few and large, so that Spark moves them at the speed of memory and
-sorts a few hundred of them, not millions. How far back windows reach is in reaching.
+Where no range has a middle, slices go to where they are needed at once (slicing), and nothing is cut. How far back
+windows reach is in reaching.
 """
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from sash.engine.batches import Batch
 from sash.engine.bridging import Folds
@@ -25,80 +23,51 @@ from sash.frames.arrow_tables import Source
 from sash.frames.measuring import in_units, measure
 from sash.spark.carrying import Memory
 from sash.spark.reaching import HotKey, Reach
+from sash.spark.slicing import BACK, FRONT, MIDDLE, MOST_BYTES, OWN, Records, Sorting, Split, needed_columns, unpacked
 
 if TYPE_CHECKING:
     from sash.frames.spec import Spec
 
-SLOT = "_sash_slot"  # which range of which key: the name of a column that is added, and taken away again
-FRONT, MIDDLE, BACK, OWN = range(4)  # what a record is; a range gets them in this order
-RECORD = pa.schema(
-    [
-        (SLOT, pa.int32()),
-        ("stage", pa.int32()),
-        ("lane", pa.int32()),
-        ("source", pa.int32()),
-        ("number", pa.int64()),
-        ("data", pa.binary()),
-    ]
-)
 SMALLEST = np.iinfo(np.int64).min
 
 
-class Split(NamedTuple):
-    """What tasks must know of a table whose hot keys are split."""
-
-    keys: tuple[HotKey, ...]
-    portable: tuple[bool, ...]  # for each spec: whether its partials can be sent
-
-    @property
-    def n_slots(self) -> int:
-        """How many ranges there are, of all keys."""
-        return sum(each.n_ranges for each in self.keys)
-
-    def range_of(self, slot: int) -> tuple[HotKey, int]:
-        """The key of a slot, and the number of the range."""
-        for each in self.keys:
-            if slot < each.n_ranges:
-                return each, slot
-            slot -= each.n_ranges
-        raise AssertionError(slot)
-
-
 class Cutting:
-    """The first pass: batches sorted by slot and order in, records out."""
+    """Records of packed slices in, sorted by slot and slice; records for the second pass out."""
 
     def __init__(self, specs: Sequence[Spec], split: Split) -> None:
         self._specs, self._split = specs, split
         self._slot = -1
         self._done: set[int] = set()
         self._cutters: list[Cutter] = []
-        self._n_records = 0
+        self._sorting = Sorting(specs[0].window.order_by)
+        self._records = Records(0)
 
     def push(self, batch: Any) -> Iterator[Any]:
-        """Take a batch; a batch of records."""
-        slots = batch.column(SLOT).to_numpy()
-        own, records = batch.drop_columns([SLOT]), Records(self._n_records)
-        edges = [0, *(np.flatnonzero(slots[1:] != slots[:-1]) + 1).tolist(), len(slots)]
-        for first, stop in itertools.pairwise(edges):
-            if first < stop:
-                self._take(int(slots[first]), own.slice(first, stop - first), records)
-        self._n_records = records.number
-        yield records.batch()
+        """Take a batch of records; batches of records."""
+        slots, slices, data = batch.column(0).to_pylist(), batch.column(3).to_pylist(), batch.column(5)
+        for k, (slot, slice_) in enumerate(zip(slots, slices, strict=True)):
+            if slot != self._slot:
+                self._close()
+                self._begin(slot)
+            self._take(self._sorting.take(slice_, unpacked(data[k].as_buffer())))
+            if self._records.n_bytes > MOST_BYTES:
+                yield self._sent()
 
     def finish(self) -> Iterator[Any]:
         """Say what is known of the last range now."""
-        records = Records(self._n_records)
-        self._close(records)
-        yield records.batch()
+        self._close()
+        yield self._sent()
 
-    def _take(self, slot: int, rows: Any, records: Records) -> None:
-        if slot != self._slot:
-            self._close(records)
-            self._begin(slot)
-        records.add((slot, OWN, 0, slot), rows)
-        for cutter in self._cutters:
-            for r, stage, needed in cutter.take(rows):
-                records.add((slot - cutter.q + r, stage, cutter.lane, slot), needed)
+    def _sent(self) -> Any:
+        batch, self._records = self._records.batch(), Records(self._records.number)
+        return batch
+
+    def _take(self, sorted_rows: Iterator[Any]) -> None:
+        for rows in sorted_rows:
+            self._records.add((self._slot, OWN, 0, self._slot), rows)
+            for cutter in self._cutters:
+                for r, stage, needed in cutter.take(rows):
+                    self._records.add((self._slot - cutter.q + r, stage, cutter.lane, self._slot), needed)
 
     def _begin(self, slot: int) -> None:
         if slot in self._done:
@@ -108,47 +77,12 @@ class Cutting:
         each = enumerate(zip(self._specs, self._split.portable, strict=True))
         self._cutters = [Cutter(spec, lane, hot, q, is_portable=able) for lane, (spec, able) in each]
 
-    def _close(self, records: Records) -> None:
+    def _close(self) -> None:
+        self._take(self._sorting.finish())
         for cutter in self._cutters:
             for r, partial in cutter.middles():
-                records.add((self._slot - cutter.q + r, MIDDLE, cutter.lane, self._slot), partial)
+                self._records.add((self._slot - cutter.q + r, MIDDLE, cutter.lane, self._slot), partial)
         self._cutters = []
-
-
-class Records:
-    """A batch of records in the making: what they hold is written once, one after the other."""
-
-    def __init__(self, number: int) -> None:
-        self.number = number  # of the next record of the task
-        self._columns: list[tuple[int, ...]] = []
-        self._sink = pa.BufferOutputStream()
-        self._offsets = [0]
-
-    def add(self, where: tuple[int, int, int, int], data: Any) -> None:
-        """Add rows with their schema, or bytes: for a slot, as a stage, of a lane, from a slot."""
-        if isinstance(data, bytes):
-            self._sink.write(data)
-        else:
-            with pa.ipc.new_stream(self._sink, data.schema) as writer:
-                writer.write_batch(data)
-        self._columns.append((*where, self.number))
-        self._offsets.append(self._sink.tell())
-        self.number += 1
-
-    def batch(self) -> Any:
-        """All of them."""
-        n = len(self._columns)
-        columns = np.array(self._columns, np.int64).reshape(n, len(RECORD) - 1).T
-        arrays = [pa.array(column).cast(each.type) for column, each in zip(columns, RECORD, strict=False)]
-        offsets = pa.py_buffer(np.array(self._offsets, np.int32))
-        arrays.append(pa.Array.from_buffers(pa.binary(), n, [None, offsets, self._sink.getvalue()]))
-        return pa.RecordBatch.from_arrays(arrays, schema=RECORD)
-
-
-def unpacked(data: Any) -> Any:
-    """The rows of a record, without copying them."""
-    with pa.ipc.open_stream(data) as reader:
-        return reader.read_next_batch()
 
 
 class Cutter:
@@ -184,7 +118,7 @@ class Cutter:
             if n_null:
                 numbers = np.where(order.valid, numbers, SMALLEST if numbers.dtype.kind == "i" else -np.inf)
             self._fold(Columns(reader, arranged, self._memory), numbers, cuts)
-        needed = rows.select(needed_columns(self._spec))
+        needed = rows.select(needed_columns(self._spec, self._spec.window.order_by[:1]))
         for r, cut in zip(self._later, cuts, strict=True):
             for stage, first, stop in ((FRONT, cut.front, cut.middle), (BACK, cut.back, cut.end)):
                 if first < stop:
@@ -207,11 +141,3 @@ class Cutter:
         for k, n_rows in enumerate(self._folds.n_rows):
             if n_rows:
                 yield self.q + 1 + k, seal([n_rows, self._orders[k], self._folds.dump(k)])
-
-
-def needed_columns(spec: Spec) -> list[str]:
-    """The columns that rows of an earlier range are needed with."""
-    names: Mapping[str, None] = {spec.window.order_by[0]: None}
-    for _, aggregate in spec.aggregates:
-        names = {**names, **dict.fromkeys(name for name in (*aggregate.columns, aggregate.condition) if name)}
-    return list(names)

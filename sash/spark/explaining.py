@@ -9,8 +9,9 @@ from sash.errors import UnsupportedError
 from sash.frames.arrow_tables import Source
 from sash.frames.planning import plan
 from sash.spark.batch import ZONE
+from sash.spark.looking import HOT, MOST_KEYS
 from sash.spark.schemas import arrow_schema
-from sash.spark.splitting import HOT, MOST_KEYS, Splittable, asked_of
+from sash.spark.splittable import Splittable, asked_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -71,13 +72,13 @@ def _hot_keys(specs: Sequence[Spec], table: DataFrame) -> list[tuple[str, str]]:
     many = f"{asked.ranges} ranges each"
     if asked.ranges == "auto":
         least, many = f"{asked.hotter_than or HOT:,}", "a range for each so many rows"
-    n_jobs = 3 if splittable.counts_rows else 2
     lines = [
-        f"a look ({n_jobs} jobs over the keys and {specs[0].window.order_by[0]}) when the spec is called, for keys of "
+        f"a look (2 jobs over the keys and {specs[0].window.order_by[0]}) when the spec is called, for keys of "
         f"more than {least} rows; at most {MOST_KEYS} are split, into {many}",
-        "two passes, with a shuffle of packed batches in between; other keys go the ordinary way",
+        "packed where they are read, for each range that needs them; one shuffle of packed batches; a task for each "
+        "range sorts and answers; other keys go the ordinary way",
     ]
-    longer = "windows longer than a range: its rows count as one partial, which is sent"
+    longer = "windows longer than a range: one pass and shuffle more, as a partial stands for rows between"
     wide = next((each for each in splittable.too_wide if each), None)
     if wide is not None and asked.ranges == "auto":
         longer = f"not split if windows are longer than a range: {wide}"

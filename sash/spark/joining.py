@@ -1,10 +1,11 @@
-"""Joining: the second pass over ranges of hot keys. What earlier ranges have sent, then the rows of the range itself.
+"""Joining: the last pass over ranges of hot keys. What earlier ranges have sent, then the rows of the range itself.
 
     fronts, middles, backs of earlier ranges    --> into a lane for each spec, unanswered
     own rows                                    --> through the lanes --> rows with answers
 
-If a window of the range may hold rows before it that none begins with, their partials are a bridge (engine/bridging);
-else the rows before it are enough, and the lane is an ordinary one that begins a little earlier.
+Slices that were not cut (cutting) are sorted here. If a window of the range may hold rows before it that none begins
+with, their partials are a bridge (engine/bridging); else the rows before it are enough, and the lane is an ordinary one
+that begins a little earlier.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from sash.errors import DataError
 from sash.frames.answering import Arranged, Reader
 from sash.frames.arrow_tables import Source
 from sash.frames.measuring import measure
-from sash.spark.cutting import BACK, FRONT, MIDDLE, OWN, Split, unpacked
 from sash.spark.passing import AtRows, Given, Lane
 from sash.spark.reaching import HotKey, Reach
+from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, Sorting, Split, unpacked
 
 if TYPE_CHECKING:
     from sash.frames.spec import Spec
 
 
 class Joining:
-    """The second pass: records sorted by slot and stage in, rows with answers out."""
+    """Records sorted by slot, stage and slice in, rows with answers out."""
 
     def __init__(self, specs: Sequence[Spec], split: Split, types: Mapping[str, Any]) -> None:
         self._specs, self._split, self._types = specs, split, types
@@ -40,15 +41,15 @@ class Joining:
 
     def push(self, batch: Any) -> Iterator[Any]:
         """Take a batch of records; rows with answers that have settled."""
-        slots, stages, lanes = (batch.column(k).to_pylist() for k in range(3))
+        slots, stages, lanes, sources = (batch.column(k).to_pylist() for k in range(4))
         data = batch.column(5)
-        for k, (slot, stage, lane) in enumerate(zip(slots, stages, lanes, strict=True)):
+        for k, (slot, stage, lane, source) in enumerate(zip(slots, stages, lanes, sources, strict=True)):
             if slot != self._slot:
                 yield from self.finish()
                 self._slot = slot
                 self._range = Range(self._specs, self._split, slot, self._types)
             assert self._range is not None
-            yield from self._range.take(stage, lane, data[k].as_buffer())
+            yield from self._range.take(stage, lane, source, data[k].as_buffer())
 
     def finish(self) -> Iterator[Any]:
         """Answer what still waits."""
@@ -63,28 +64,33 @@ class Range:
     def __init__(self, specs: Sequence[Spec], split: Split, slot: int, types: Mapping[str, Any]) -> None:
         self._hot, self._r = split.range_of(slot)
         self._lanes = [
-            RangeLane(spec, self._hot, self._r, is_portable=able)
+            RangeLane(spec, self._hot, self._r, is_portable=able, is_sorted=split.is_cut)
             for spec, able in zip(specs, split.portable, strict=True)
         ]
+        self._sorting = Sorting(specs[0].window.order_by, is_sorted=split.is_cut)
         self._rows = RowsOfRange(self._hot, specs[0].window.order_by)
         self._out = AtRows(types)
         self._n_rows = 0
 
-    def take(self, stage: int, lane: int, data: Any) -> Iterator[Any]:
+    def take(self, stage: int, lane: int, source: int, data: Any) -> Iterator[Any]:
         """Take a record."""
         if stage != OWN:
-            self._lanes[lane].keep(stage, data)
+            self._lanes[lane].keep(stage, source, data)
             return
-        rows = unpacked(data)
-        self._n_rows += rows.num_rows
-        self._out.take(rows)
-        given = self._rows.take(rows)
-        for each in self._lanes:
-            self._out.answer(each, each.push(given, self._rows))
-        yield from self._out.settled()
+        yield from self._answered(self._sorting.take(source, unpacked(data)))
+
+    def _answered(self, sorted_rows: Iterator[Any]) -> Iterator[Any]:
+        for rows in sorted_rows:
+            self._n_rows += rows.num_rows
+            self._out.take(rows)
+            given = self._rows.take(rows)
+            for each in self._lanes:
+                self._out.answer(each, each.push(given, self._rows))
+            yield from self._out.settled()
 
     def finish(self) -> Iterator[Any]:
         """Answer what still waits; a range without rows of its own has nothing to answer."""
+        yield from self._answered(self._sorting.finish())
         if self._n_rows == 0:
             return
         if self._hot.counts is not None and self._n_rows != self._hot.counts[self._r]:
@@ -92,8 +98,8 @@ class Range:
         for each in self._lanes:
             self._out.answer(each, each.finish(self._rows))
         yield from self._out.settled()
-        if self._r == self._hot.n_ranges - 1 and self._rows.last > self._hot.measured.values[-1]:
-            raise self._changed(f"a row is later than {self._hot.edges[-1]}")
+        if self._r == self._hot.n_ranges - 1 and self._rows.last > self._hot.edges.values[-1]:
+            raise self._changed(f"a row is later than {self._hot.last}")
 
     def _changed(self, what: str) -> DataError:
         return DataError(
@@ -138,17 +144,21 @@ def given_rows(batch: Any, order_by: str, *, is_first: bool) -> Given:
 class RangeLane(Lane):
     """One spec on its way through a range, with what earlier ranges have sent."""
 
-    def __init__(self, spec: Spec, hot: HotKey, r: int, *, is_portable: bool) -> None:
+    def __init__(self, spec: Spec, hot: HotKey, r: int, *, is_portable: bool, is_sorted: bool) -> None:
         super().__init__(spec)
         self._hot, self._r, self._is_portable = hot, r, is_portable
         self._sent: dict[int, list[Any]] | None = {FRONT: [], MIDDLE: [], BACK: []}
+        self._sorting = Sorting(spec.window.order_by, is_sorted=is_sorted)  # of fronts
         self._middle = Middle(0, 0, ())
         self._n_front = 0
 
-    def keep(self, stage: int, data: Any) -> None:
-        """Take what an earlier range has sent; ranges come in order."""
+    def keep(self, stage: int, source: int, data: Any) -> None:
+        """Take what an earlier range has sent; sources come in order."""
         assert self._sent is not None
-        self._sent[stage].append(unseal(data.to_pybytes(), n_parts=3) if stage == MIDDLE else unpacked(data))
+        if stage == FRONT:
+            self._sent[FRONT].extend(self._sorting.take(source, unpacked(data)))
+        else:
+            self._sent[stage].append(unseal(data.to_pybytes(), n_parts=3) if stage == MIDDLE else unpacked(data))
 
     def push(self, given: Given, names: Any) -> Any:
         """Take a batch of own rows; before the first, what was sent."""
@@ -160,6 +170,7 @@ class RangeLane(Lane):
 
     def _begin(self, names: Any) -> None:
         assert self._sent is not None
+        self._sent[FRONT].extend(self._sorting.finish())
         sent = [*self._sent[FRONT], *self._sent[BACK]]
         self._n_front = sum(batch.num_rows for batch in self._sent[FRONT])
         middles = self._sent[MIDDLE]

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from sash.frames.measuring import Bound, Measure, in_units, measure
+from sash.frames.measuring import Bound, Measure, in_units
 
 ROUNDING = 8  # units in the last place by which distances of floats may be off
 
@@ -34,21 +34,14 @@ class HotKey:
     """A key that is split: where its ranges begin, and how many rows they have."""
 
     key: str  # as it is named in errors
-    order_by: str
-    edges: Any = field(
-        repr=False
-    )  # Arrow: the order value that ranges 1, 2, ... begin with, then the last value of all
+    edges: Measure = field(repr=False)  # the numbers that ranges 1, 2, ... begin with, then the last one of all
+    last: str  # as it is named in errors
     counts: tuple[int, ...] | None  # rows of each range, if a window counts rows
 
     @property
     def n_ranges(self) -> int:
         """How many ranges there are; some may be empty."""
-        return len(self.edges)
-
-    @property
-    def measured(self) -> Measure:
-        """Edges as numbers."""
-        return measure(self.order_by, self.edges)
+        return len(self.edges.values)
 
 
 class Cut(NamedTuple):
@@ -65,10 +58,11 @@ class Reach:
 
     def __init__(self, hot: HotKey, bound: Bound, *, is_portable: bool) -> None:
         """`is_portable`: whether a partial can stand for rows on another machine; if not, there is no middle."""
-        bounds, edges = bound.bounds, in_units(hot.measured, bound.order_factor)
+        bounds, edges = bound.bounds, in_units(hot.edges, bound.order_factor)
         self._is_measured = bounds.span is not None
         self._lag, self._reach = bounds.lag, (bounds.span or 0) + bounds.lag
         self._edges = [each.item() for each in edges]
+        self._factor = bound.order_factor
         self._margin = 0 if edges.dtype.kind == "i" else self._rounding()
         self._dtype = edges.dtype
         self._rows = None if bounds.lag else bounds.rows
@@ -85,6 +79,17 @@ class Reach:
             return False
         by_time = not self._is_measured or self._last_begin(r) < self._edges[r - 1] - self._lag
         return by_time and (self._rows is None or self._number(r + 1) - self._rows + 1 < self._number(r))
+
+    def earliest(self, r: int) -> Any:
+        """No window of range r begins before this number of the order column; None if they do not measure."""
+        if not self._is_measured:
+            return None
+        begin = self._edges[r - 1] - self._reach - self._margin
+        return begin if self._factor == 1 else begin // self._factor
+
+    def first_row(self, r: int) -> int | None:
+        """No window of range r begins before the row of this number; None if they do not count."""
+        return None if self._rows is None else self._number(r) - self._rows
 
     def cut(self, r: int, order: Any, n_null: int, number: int) -> Cut:
         """What range r needs of sorted rows before it, the first of which has some number among all of the key.

@@ -8,7 +8,7 @@ A worker reads the same bytes once, however many tasks it gets.
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -69,3 +69,16 @@ def unpack(data: bytes) -> tuple[Spec, ...]:
     """Read what `pack` wrote; the same objects for the same bytes."""
     specs: tuple[Spec, ...] = cloudpickle.loads(data)
     return specs
+
+
+def task(begin: Callable[[], Any]) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What a task does with the batches of its partition."""
+
+    def run(batches: Iterable[Any]) -> Iterator[Any]:
+        answering = begin()
+        for batch in batches:
+            if batch.num_rows:
+                yield from answering.push(batch)
+        yield from answering.finish()
+
+    return run

@@ -16,11 +16,18 @@ from hypothesis import strategies as st
 pytest.importorskip("pyspark")
 
 import sash
-from sash.spark.cutting import BACK, FRONT, MIDDLE, OWN, SLOT, Cutting, Split, unpacked
+from sash.frames.answering import Columns, Reader, arrange, bound_for
+from sash.frames.arrow_tables import Source
+from sash.frames.measuring import measure
+from sash.spark.carrying import Memory
+from sash.spark.cutting import Cutting
 from sash.spark.joining import Joining
+from sash.spark.looking import Counting, Counts, between, refined, slices_of
 from sash.spark.reaching import HotKey
+from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, SLOT, Packing, Split, in_order, unpacked
 from sash.testing.monoids import Affine
-from tests.frames.tables import as_table, in_order, same, tables
+from tests.frames.tables import as_table, same, tables
+from tests.frames.tables import in_order as rows_in_order
 from tests.spark.rides import as_spark, by_id, rides
 
 W = sash.window(order_by="t")
@@ -55,29 +62,58 @@ edges_of = st.lists(st.integers(-14, 14), max_size=5, unique=True).map(sorted)
 def hot(table, edges, order="t"):
     """A hot key of all rows, with ranges that begin at some values."""
     times = table[order].combine_chunks()
-    slots = slots_of(times.to_pylist(), edges)
     last = max(time for time in times.to_pylist() if time is not None)
-    counts = tuple(int(count) for count in np.bincount(slots, minlength=len(edges) + 1))
-    return HotKey("all rows", order, pa.array([*edges, last], times.type), counts)
+    numbers = measure(order, pa.array([*edges, last], times.type))
+    return HotKey("all rows", numbers, str(last), tuple(counted(table, numbers.values[:-1], order).counts.tolist()))
 
 
-def slots_of(times, edges):
-    return [0 if time is None else sum(time >= edge for edge in edges) for time in times]
+def counted(table, starts, order="t"):
+    """The rows of a table in stretches."""
+    counting = Counting(order, [starts])
+    for batch in table.to_batches():
+        assert list(counting.push(batch)) == []
+    (found,) = counting.finish()
+    counts = np.zeros(len(starts) + 1, np.int64)
+    counts[found.column(0).to_numpy()] = found.column(1).to_numpy()
+    return Counts(starts, counts)
 
 
-def records_of(specs, table, key, *, size=4, portable=True):
-    """What the first pass makes of sorted rows, a task for each range, in the order in which the second gets it."""
-    split = Split((key,), (portable,) * len(specs))
-    slots = slots_of(table[key.order_by].to_pylist(), key.edges.to_pylist()[:-1])
-    table = table.append_column(SLOT, pa.array(slots, pa.int32()))
-    records = []
-    for slot in sorted(set(slots)):
+def split_of(specs, table, key, order="t", *, portable=True):
+    """What the look would say of a table with one hot key."""
+    numbers = measure(order, table[order].combine_chunks())
+    present = numbers.values if numbers.valid is None else numbers.values[numbers.valid]
+    even = between(present.min(), present.max(), 16)
+    bounds = [bound_of(spec, table) for spec in specs]
+    fine = counted(table, np.unique(np.concatenate([even, key.edges.values[:-1]])), order)
+    able = (portable,) * len(specs)
+    return Split((key,), (slices_of(key, fine, bounds, able),), able)
+
+
+def bound_of(spec, table):
+    reader = Reader(Source(table))
+    rows = arrange(spec.window, reader)
+    return bound_for(spec, reader, rows, Columns(reader, rows, Memory()))
+
+
+def records_of(specs, table, key, *, size=4, portable=True, order="t", known=None):
+    """What a range is sent, in order: packed by two tasks, and cut if windows are longer than a range."""
+    split = split_of(specs, table if known is None else known, key, order, portable=portable)
+    records, half = [], table.num_rows // 2
+    for task, rows in enumerate((table.slice(0, half), table.slice(half))):
+        packing = Packing(specs, split, task)
+        records += [each for batch in rows.to_batches(size) for each in packing.push(batch)]
+        records += packing.finish()
+    records = in_order_of_ranges(records)
+    if split.is_cut:
         cutting = Cutting(specs, split)
-        rows = table.filter(pa.array([each == slot for each in slots])).combine_chunks()
-        records += [each for batch in rows.to_batches(size) for each in cutting.push(batch)]
-        records += cutting.finish()
+        cut = [each for batch in records.to_batches(max_chunksize=3) for each in cutting.push(batch)]
+        records = in_order_of_ranges([*cut, *cutting.finish()])
+    return split, records
+
+
+def in_order_of_ranges(records):
     order = [(name, "ascending") for name in (SLOT, "stage", "lane", "source", "number")]
-    return split, pa.Table.from_batches(records).sort_by(order)
+    return pa.Table.from_batches(records).sort_by(order)
 
 
 def joined(specs, split, records):
@@ -90,7 +126,7 @@ def joined(specs, split, records):
 @pytest.mark.parametrize("name", WINDOWS)
 @given(rows=tables(null_times=True), edges=edges_of, portable=st.booleans())
 def test_ranges_have_the_answers_of_the_whole_key(name, rows, edges, portable):
-    table = as_table(in_order(rows))
+    table = as_table(rows_in_order(rows))
     if table["t"].null_count == table.num_rows:
         return
     spec = WINDOWS[name].agg(**AGGREGATES)
@@ -100,7 +136,7 @@ def test_ranges_have_the_answers_of_the_whole_key(name, rows, edges, portable):
 
 @given(rows=tables(), edges=edges_of)
 def test_specs_together_are_split_side_by_side(rows, edges):
-    table = as_table(in_order(rows))
+    table = as_table(rows_in_order(rows))
     if table.num_rows == 0:
         return
     specs = [W.rows(2).agg(n=sash.count(), last=sash.last("k")), W.range(20).agg(total=sash.sum("i"))]
@@ -139,6 +175,64 @@ def test_a_row_is_shipped_at_most_twice_more_than_without_ranges_whatever_the_wi
     assert (records["stage"].to_pylist().count(MIDDLE) > 0) == (window not in (W.rows(5), W.rows(100), W.range(100)))
 
 
+def shuffled(table, seed=1):
+    return table.take(pa.array(np.random.default_rng(seed).permutation(table.num_rows)))
+
+
+TIES = {
+    "text": pa.array(["b", "a", None, "é", "Z", ""] * 10),
+    "float": pa.array([2.5, float("nan"), None, -0.0, 1e300, -7.0] * 10),
+    "decimal": pa.array(
+        [Decimal("1e20"), Decimal(-3), None, Decimal(5), Decimal(7), Decimal(0)] * 10, pa.decimal128(38)
+    ),
+    "boolean": pa.array([True, None, False] * 20),
+    "date": pa.array([date(2024, 1, 2), date(1960, 1, 1), None] * 20),
+}
+
+
+@pytest.mark.parametrize("kind", TIES)
+def test_rows_are_sorted_outside_of_spark_as_it_sorts_them(kind, spark):
+    numbers = pa.array(range(60))
+    table = shuffled(pa.table({"t": pa.array([i // 12 for i in range(60)]), "tie": TIES[kind], "i": numbers}))
+    sorted_rows = in_order(table.combine_chunks().to_batches()[0], ["t", "tie", "i"])
+    df = spark.createDataFrame(table).coalesce(1).sortWithinPartitions("t", "tie", "i")
+    assert sorted_rows.column("i").to_pylist() == [row["i"] for row in df.collect()]
+
+
+@pytest.mark.parametrize("window", [W.rows(5), W.rows(300), W.range(4), W.range(100)], ids=repr)
+def test_rows_may_be_read_in_any_order(window):
+    table = pa.table({"t": pa.array([i // 3 for i in range(600)]), "i": pa.array(range(600))})
+    spec = replace(window, order_by=("t", "i")).agg(path=sash.agg(Affine, "i"))
+    split, records = records_of([spec], shuffled(table), hot(table, [20, 21, 90]), size=50)
+    assert joined([spec], split, records) == spec(table).to_pylist()
+
+
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        np.arange(10_000),
+        np.concatenate([np.arange(10_000), [2**62], [-(2**62)]]),
+        np.concatenate([np.full(5_000, 7), np.arange(5_000)]),
+        np.linspace(0, 1, 10_000) ** 9,
+        np.array([-1e308, 1e308, *np.linspace(0, 1, 9_998)]),
+    ],
+    ids=["even", "far off", "one value", "dense at 0", "far off floats"],
+)
+def test_ranges_are_even_wherever_rows_are(numbers):
+    table = pa.table({"t": numbers})
+    first, last, most = numbers.min(), numbers.max(), len(numbers) // 64
+    fine = counted(table, between(first, last, 4_096))
+    n_rounds = 1
+    while len(finer := refined(fine, first, last, most)) > len(fine.starts) and n_rounds < 4:
+        fine, n_rounds = counted(table, finer), n_rounds + 1
+    ranges = fine.ranges(8)
+    assert ranges.counts.sum() == len(numbers)
+    assert ranges.counts.tolist() == counted(table, ranges.starts).counts.tolist()
+    largest_of_one_value = np.unique(numbers, return_counts=True)[1].max()
+    if numbers.max() < 1e300:  # between floats that far apart no four rounds find the others
+        assert ranges.counts.max() <= max(largest_of_one_value, len(numbers) // 8) * 1.26
+
+
 def test_a_table_that_has_changed_since_the_look_is_an_error():
     table = pa.table({"t": list(range(20)), "i": list(range(20))})
     key = hot(table, [5, 10])
@@ -149,7 +243,7 @@ def test_a_table_that_has_changed_since_the_look_is_an_error():
         (W.range(3), uncounted, "later than 19"),
     ):
         spec = window.agg(total=sash.sum("i"))
-        split, records = records_of([spec], more, known)
+        split, records = records_of([spec], more, known, known=table)
         with pytest.raises(sash.DataError, match=f"changed between the look .* in range 2 .*{said}"):
             joined([spec], split, records)
 
@@ -270,7 +364,7 @@ def test_a_number_of_ranges_is_checked_and_shown():
 
 def test_explain_tells_how_hot_keys_are_found_and_split(df):
     text = str(K.rows(3).agg(n=sash.count()).split_hot_keys().explain(df))
-    for said in ("hot keys", "more than 1,000,000 rows", "two passes"):
+    for said in ("hot keys", "more than 1,000,000 rows", "a task for each range"):
         assert said in text
     assert "8 ranges" in str(K.rows(3).agg(n=sash.count()).split_hot_keys(8).explain(df))
 

@@ -1,0 +1,275 @@
+"""The look: which keys of a table are hot, where their ranges begin, and what of them each range is sent.
+
+    keys:    rows, first and last order value of each (a groupBy), of which the largest are hot
+    counts:  rows of the hot ones in some thousand stretches of order values; again in stretches that hold too much
+    ranges:  whole stretches, so that each range has about as many rows
+    slices:  parts of ranges that are small enough to be sorted, and begin where the windows of later ranges begin
+
+Nothing is collected but the keys and the counts. Where ranges begin decides how even tasks are, never an answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import functions
+from pyspark.sql.types import IntegerType, StructField, StructType
+
+from sash.errors import UnsupportedError
+from sash.frames.measuring import Measure, measure
+from sash.frames.spec import MOST_RANGES
+from sash.spark.reaching import HotKey, Reach
+from sash.spark.schemas import quoted
+from sash.spark.shipping import task
+from sash.spark.slicing import KEY, Places, Slices, Split
+from sash.spark.splittable import Splittable, asked_of
+
+if TYPE_CHECKING:
+    from pyspark.sql import Column, DataFrame
+
+    from sash.frames.spec import Placement, Spec
+
+MOST_KEYS = 16  # of more, each a task of its own, there are enough to keep every core busy
+HOT = 1_000_000  # rows: a task of about a second
+STRETCHES = 4_096  # that rows are counted in; a front of counted rows is at most one of them too long
+FINER = 64  # stretches at least for one that holds too much
+UNEVEN = 8  # a stretch of more than such a part of a range holds too much
+ROUNDS = 4  # of counting: far-off values may hide all others in one stretch, but not more often than that
+SLICE = 1 << 16  # rows, about
+ROWS, FIRST, LAST, PLACE = "_sash_rows", "_sash_first", "_sash_last", "_sash_place"
+
+
+class Found(NamedTuple):
+    """Hot keys: what tasks must know, a table of the keys and their numbers, whether all rows are of a single one."""
+
+    split: Split
+    keys: DataFrame
+    is_all: bool
+
+
+def look(specs: Sequence[Spec], table: DataFrame, zone: str) -> Found | None:
+    """Find hot keys. None: there are none, or splitting them is no gain."""
+    asked = asked_of(specs)
+    if asked is None:
+        return None
+    splittable = Splittable(specs, table.schema, zone)
+    if splittable.reason is not None:
+        if asked.ranges != "auto":
+            raise UnsupportedError(f"these windows cannot be split: {splittable.reason}. Leave out split_hot_keys(...)")
+        return None
+    largest = _largest(specs, table)
+    least = _least(asked, largest)
+    kept = [k for k, (n, last) in enumerate(zip(largest[ROWS], largest[LAST], strict=True)) if _is_hot(n, last, least)]
+    if not kept:
+        return None
+    hot, is_all = largest.take(pa.array(kept[:MOST_KEYS])), largest.num_rows == 1
+    wanted = [_n_ranges(n, asked.ranges, least) for n in hot[ROWS].to_pylist()]
+    counted = _counted(specs, table, hot, wanted, is_all=is_all)
+    keys = [
+        _key(specs, splittable, hot, k, each.ranges(n)) for k, (each, n) in enumerate(zip(counted, wanted, strict=True))
+    ]
+    worthwhile = [k for k, key in enumerate(keys) if asked.ranges != "auto" or splittable.is_worthwhile(key)]
+    if not worthwhile:
+        return None
+    slices = [slices_of(keys[k], counted[k], splittable.bounds, splittable.portable) for k in worthwhile]
+    split = Split(tuple(keys[k] for k in worthwhile), tuple(slices), splittable.portable)
+    return Found(split, _key_table(specs, table, hot.take(pa.array(worthwhile))), is_all)
+
+
+# --- keys ------------------------------------------------------------------------------------------
+
+
+def _largest(specs: Sequence[Spec], table: DataFrame) -> Any:
+    """The keys with most rows, one more than can be split."""
+    by, order = specs[0].window.by, functions.col(quoted(specs[0].window.order_by[0]))
+    found = (
+        functions.count(functions.lit(1)).alias(ROWS),
+        functions.min(order).alias(FIRST),
+        functions.max(order).alias(LAST),
+    )
+    counted = table.groupBy(*(functions.col(quoted(name)) for name in by)).agg(*found)
+    return counted.orderBy(functions.desc(ROWS)).limit(MOST_KEYS + 1).toArrow()
+
+
+def _least(asked: Placement, largest: Any) -> int:
+    """A key of more rows is hot. If ranges are forced and nothing was said, a tenth of the largest one makes it so."""
+    if asked.hotter_than is not None:
+        return asked.hotter_than
+    return HOT if asked.ranges == "auto" else max(largest[ROWS].to_pylist(), default=0) // 10
+
+
+def _is_hot(n: Any, last: Any, least: int) -> bool:
+    return bool(n.as_py() > least and last.as_py() is not None)
+
+
+def _n_ranges(n_rows: int, ranges: Any, least: int) -> int:
+    if ranges != "auto":
+        return int(ranges)
+    return min(MOST_RANGES, max(2, -(-n_rows // max(least, 1))))
+
+
+def _key(specs: Sequence[Spec], splittable: Splittable, hot: Any, k: int, ranges: Counts) -> HotKey:
+    named = ", ".join(f"{name}={hot[name][k].as_py()!r}" for name in specs[0].window.by) or "all rows"
+    last = measure(specs[0].window.order_by[0], hot[LAST].combine_chunks().slice(k, 1))
+    edges = Measure(np.concatenate([ranges.starts, last.values]), None, last.scale)
+    counts = tuple(ranges.counts.tolist()) if splittable.counts_rows else None
+    return HotKey(named, edges, str(hot[LAST][k]), counts)
+
+
+def _key_table(specs: Sequence[Spec], table: DataFrame, hot: Any) -> DataFrame:
+    """Hot keys under names that clash with nothing, and their numbers."""
+    by = specs[0].window.by
+    columns = {_key_name(k): hot[name] for k, name in enumerate(by)}
+    fields = [StructField(_key_name(k), table.schema[name].dataType) for k, name in enumerate(by)]
+    numbered = pa.table({**columns, KEY: pa.array(range(hot.num_rows), pa.int32())})
+    schema = StructType([*fields, StructField(KEY, IntegerType())])
+    return functions.broadcast(table.sparkSession.createDataFrame(numbered, schema=schema))
+
+
+def _key_name(k: int) -> str:
+    return f"_sash_by_{k}"
+
+
+def same_key(by: Sequence[str]) -> Column:
+    """Whether a row is of a hot key."""
+    each = (functions.col(quoted(name)).eqNullSafe(functions.col(_key_name(k))) for k, name in enumerate(by))
+    return reduce(and_, each, functions.lit(True))
+
+
+def with_keys(rows: DataFrame, keys: DataFrame, by: Sequence[str], *, is_all: bool) -> DataFrame:
+    """Rows of hot keys, with the number of their key; without it if all rows are of a single one."""
+    if is_all:
+        return rows
+    columns = [functions.col(quoted(name)) for name in rows.columns]
+    return rows.join(keys, same_key(by), "inner").select(*columns, KEY)
+
+
+# --- counts ----------------------------------------------------------------------------------------
+
+
+class Counts(NamedTuple):
+    """Rows in stretches of order values: where stretches 1, 2, ... begin, and how many rows each has."""
+
+    starts: Any
+    counts: Any
+
+    @property
+    def before(self) -> Any:
+        """How many rows there are before stretches 1, 2, ..."""
+        return np.cumsum(self.counts)[:-1]
+
+    def ranges(self, n: int) -> Counts:
+        """The same rows in at most n stretches of about as many rows."""
+        total, before = int(self.counts.sum()), self.before
+        wanted = np.arange(1, n) * total // n
+        behind = np.minimum(np.searchsorted(before, wanted), max(len(before) - 1, 0))
+        nearest = [b - 1 if b and before[b] - w > w - before[b - 1] else b for b, w in zip(behind, wanted, strict=True)]
+        chosen = [b for b in np.unique(np.array(nearest, np.int64)) if 0 < before[b] < total] if len(before) else []
+        return Counts(self.starts[chosen], np.diff(np.concatenate([[0], before[chosen], [total]]).astype(np.int64)))
+
+    def at_row(self, number: int) -> Any:
+        """Where the stretch begins that has the row of some number; None for the first."""
+        k = int(np.searchsorted(self.before, number, "right"))
+        return self.starts[k - 1] if k else None
+
+
+def _counted(specs: Sequence[Spec], table: DataFrame, hot: Any, wanted: Sequence[int], *, is_all: bool) -> list[Counts]:
+    """The rows of hot keys by order value."""
+    by, order_by = specs[0].window.by, specs[0].window.order_by[0]
+    columns = [functions.col(quoted(name)) for name in dict.fromkeys([*([] if is_all else by), order_by])]
+    rows = with_keys(table.select(*columns), _key_table(specs, table, hot), by, is_all=is_all)
+    rows = rows.select(*([] if is_all else [KEY]), functions.col(quoted(order_by)))
+    ends = [measure(order_by, hot[name].combine_chunks()).values for name in (FIRST, LAST)]
+    starts = [between(first, last, STRETCHES) for first, last in zip(*ends, strict=True)]
+    most = [max(1, n // (parts * UNEVEN)) for n, parts in zip(hot[ROWS].to_pylist(), wanted, strict=True)]
+    for _ in range(ROUNDS):
+        counts = _count(rows, order_by, starts)
+        finer = [
+            refined(each, first, last, limit) for each, first, last, limit in zip(counts, *ends, most, strict=True)
+        ]
+        if all(len(new) == len(old) for new, old in zip(finer, starts, strict=True)):
+            break
+        starts = finer
+    return counts
+
+
+def _count(rows: DataFrame, order_by: str, starts: list[Any]) -> list[Counts]:
+    counted = rows.mapInArrow(task(lambda: Counting(order_by, starts)), f"{PLACE} int, {ROWS} bigint")
+    found = counted.groupBy(PLACE).agg(functions.sum(ROWS).alias(ROWS)).toArrow()
+    firsts = Places(order_by, starts).firsts
+    counts = np.zeros(firsts[-1], np.int64)
+    counts[found[PLACE].to_numpy()] = found[ROWS].to_numpy()
+    return [Counts(each, part) for each, part in zip(starts, np.split(counts, firsts[1:-1]), strict=True)]
+
+
+class Counting:
+    """Batches of order values in, rows by stretch out."""
+
+    def __init__(self, order_by: str, starts: Sequence[Any]) -> None:
+        self._places = Places(order_by, starts)
+        self._counts = np.zeros(self._places.firsts[-1], np.int64)
+
+    def push(self, batch: Any) -> Iterator[Any]:
+        """Take a batch."""
+        self._counts += np.bincount(self._places.of(batch), minlength=len(self._counts))
+        return iter(())
+
+    def finish(self) -> Iterator[Any]:
+        """What was counted."""
+        found = np.flatnonzero(self._counts)
+        yield pa.RecordBatch.from_arrays([pa.array(found, pa.int32()), pa.array(self._counts[found])], [PLACE, ROWS])
+
+
+def between(first: Any, last: Any, n: int) -> Any:
+    """Numbers after the first and up to the last, n - 1 of them at most, evenly."""
+    if first.dtype.kind == "i":
+        low, high = int(first), int(last)
+        values = np.array([low + (high - low) * k // n for k in range(1, n)], np.int64)
+    else:
+        part = np.arange(1, n) / n
+        values = first * (1 - part) + last * part
+    return np.unique(values[(values > first) & (values <= last)])
+
+
+def refined(counts: Counts, first: Any, last: Any, most: int) -> Any:
+    """Where stretches begin if those of more than so many rows are cut; the same if none can be."""
+    edges = np.concatenate([[first], counts.starts, [last]])
+    heavy = np.flatnonzero(counts.counts > most).tolist()
+    more = [between(edges[k], edges[k + 1], max(FINER, STRETCHES // len(heavy))) for k in heavy]
+    return np.unique(np.concatenate([counts.starts, *more]))
+
+
+# --- slices ----------------------------------------------------------------------------------------
+
+
+def slices_of(hot: HotKey, counted: Counts, bounds: Sequence[Any], portable: Sequence[bool]) -> Slices:
+    """Cut the ranges of a key into slices."""
+    reaches = [Reach(hot, bound, is_portable=able) for bound, able in zip(bounds, portable, strict=True)]
+    ranges = hot.edges.values[:-1]
+    is_cut = any(reach.has_middle(r) for reach in reaches for r in range(hot.n_ranges))
+    begins = [] if is_cut else [[_begin(reach, r, counted) for r in range(hot.n_ranges)] for reach in reaches]
+    even = counted.ranges(max(1, int(counted.counts.sum()) // SLICE)).starts
+    told = np.array([each for lane in begins for each in lane if each is not None], ranges.dtype)
+    starts = np.unique(np.concatenate([ranges, even, told]))
+    owners = np.searchsorted(ranges, starts, "right").tolist()
+    fronts = tuple(
+        tuple(0 if each is None else int(np.searchsorted(starts, each, "right")) for each in lane) for lane in begins
+    )
+    return Slices(starts, (0, *owners), None if is_cut else fronts)
+
+
+def _begin(reach: Reach, r: int, counted: Counts) -> Any:
+    """Where the front of range r begins, as a number of the order column; None: with the first row."""
+    if r == 0:
+        return None
+    numbers = [reach.earliest(r)]
+    row = reach.first_row(r)
+    if row is not None:
+        numbers.append(counted.at_row(row))
+    least = np.iinfo(np.int64).min if counted.starts.dtype.kind == "i" else -np.inf
+    return max((each for each in numbers if each is not None and each > least), default=None)

@@ -1,0 +1,277 @@
+"""Slices: the pieces of a hot key. Rows are packed by slice where they are read, before anything is sorted.
+
+    rows as they are read --> slice of each, by its order value --> packed --> the range that has the slice
+                                                                           --> ranges whose windows begin in it
+
+A slice is a stretch of order values: a part of one range, small enough to be sorted in the memory of a task. Windows of
+a range begin with a slice too, so that its front is a number of whole slices, and rows before it are never needed.
+Spark moves a packed batch at the speed of memory and sorts a few hundred of them, not millions of rows.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from sash.frames import buffers
+from sash.frames.carriers import is_ticks, ranks_of
+from sash.frames.measuring import measure
+from sash.spark.reaching import HotKey
+
+if TYPE_CHECKING:
+    from sash.frames.spec import Spec
+
+SLOT, KEY = "_sash_slot", "_sash_key"  # which range of which key, and which key: columns that are added
+FRONT, MIDDLE, BACK, OWN = range(4)  # what a record is; a range gets them in this order
+RECORD = pa.schema(
+    [
+        (SLOT, pa.int32()),
+        ("stage", pa.int32()),
+        ("lane", pa.int32()),
+        ("source", pa.int32()),
+        ("number", pa.int64()),
+        ("data", pa.binary()),
+    ]
+)
+PACKED, MOST_BYTES = 1 << 17, 1 << 25  # rows that are packed at once, or fewer if they are wide
+PIECE = 1 << 14  # rows that the engine gets at once: what it reads stays in the cache of a core
+
+
+class Slices(NamedTuple):
+    """The slices of a key."""
+
+    starts: Any  # the numbers that slices 1, 2, ... begin with; slice 0 has the rows without a number too
+    owners: tuple[int, ...]  # the range of each
+    fronts: tuple[tuple[int, ...], ...] | None  # for each spec and range: the slice its windows begin in.
+    # None: what lies between it and the range has to be combined first, so that rows must be cut
+
+
+class Split(NamedTuple):
+    """What tasks must know of a table whose hot keys are split."""
+
+    keys: tuple[HotKey, ...]
+    slices: tuple[Slices, ...]
+    portable: tuple[bool, ...]  # for each spec: whether its partials can be sent
+
+    @property
+    def n_slots(self) -> int:
+        """How many ranges there are, of all keys."""
+        return sum(each.n_ranges for each in self.keys)
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether rows are cut between packing and joining."""
+        return any(each.fronts is None for each in self.slices)
+
+    def first_slot(self, key: int) -> int:
+        """The slot of the first range of a key."""
+        return sum(each.n_ranges for each in self.keys[:key])
+
+    def range_of(self, slot: int) -> tuple[HotKey, int]:
+        """The key of a slot, and the number of the range."""
+        for each in self.keys:
+            if slot < each.n_ranges:
+                return each, slot
+            slot -= each.n_ranges
+        raise AssertionError(slot)
+
+
+class Places:
+    """Where rows lie among stretches of order values, of all keys together."""
+
+    def __init__(self, order_by: str, starts: Sequence[Any]) -> None:
+        self._order_by, self._starts = order_by, starts
+        self.firsts = np.cumsum([0, *(len(each) + 1 for each in starts)])
+        self._dtype = np.int16 if self.firsts[-1] < 1 << 15 else np.int64  # short numbers are sorted by counting
+
+    def of(self, batch: Any) -> Any:
+        """The number of the stretch of each row; of a row without a number, that of the first stretch of its key."""
+        order = measure(self._order_by, batch.column(self._order_by))
+        if KEY not in batch.schema.names:
+            return self._within(0, order.values, order.valid)
+        keys, places = batch.column(KEY).to_numpy(), np.empty(batch.num_rows, self._dtype)
+        for key in np.unique(keys).tolist():
+            own = keys == key
+            places[own] = self._within(key, order.values[own], None if order.valid is None else order.valid[own])
+        return places
+
+    def _within(self, key: int, numbers: Any, valid: Any) -> Any:
+        places = np.searchsorted(self._starts[key], numbers, "right")
+        if valid is not None:
+            places[~valid] = 0
+        return (places + self.firsts[key]).astype(self._dtype)
+
+
+def runs(values: Any) -> Iterator[tuple[int, int]]:
+    """Where the same value stands several times in a row: first and stop of each."""
+    edges = [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist(), len(values)]
+    return (each for each in itertools.pairwise(edges) if each[0] < each[1])
+
+
+# --- packing ---------------------------------------------------------------------------------------
+
+
+class Packing:
+    """Rows as they are read in, records out."""
+
+    def __init__(self, specs: Sequence[Spec], split: Split, task: int = 0) -> None:
+        self._split, self._number = split, task << 32  # so that rows that are the same in order stay as they were read
+        self._places = Places(specs[0].window.order_by[0], [each.starts for each in split.slices])
+        self._columns = [needed_columns(spec, spec.window.order_by) for spec in specs]
+        self._where = [
+            list(self._sent_to(k, s)) for k, each in enumerate(split.slices) for s in range(len(each.owners))
+        ]
+        self._held: list[tuple[Any, Any]] = []
+
+    def _sent_to(self, key: int, s: int) -> Iterator[tuple[int, int, int, int]]:
+        """Where rows of a slice go: slot, stage, lane, slice."""
+        slices, first = self._split.slices[key], self._split.first_slot(key)
+        own = slices.owners[s]
+        yield first + own, OWN, 0, s
+        fronts = () if self._split.is_cut or slices.fronts is None else slices.fronts
+        for lane, begins in enumerate(fronts):
+            for r in range(own + 1, len(begins)):
+                if begins[r] <= s:
+                    yield first + r, FRONT, lane, s
+
+    def push(self, batch: Any) -> Iterator[Any]:
+        """Take a batch; a batch of records now and then."""
+        places = self._places.of(batch)
+        self._held.append((batch.drop_columns([KEY]) if KEY in batch.schema.names else batch, places))
+        rows = [each for each, _ in self._held]
+        if sum(each.num_rows for each in rows) >= PACKED or sum(each.nbytes for each in rows) >= MOST_BYTES:
+            yield self._packed()
+
+    def finish(self) -> Iterator[Any]:
+        """Pack the last rows."""
+        if self._held:
+            yield self._packed()
+
+    def _packed(self) -> Any:
+        rows, places = joined([each for each, _ in self._held]), np.concatenate([each for _, each in self._held])
+        self._held = []
+        if (places[1:] < places[:-1]).any():
+            order = np.argsort(places, kind="stable")
+            rows, places = rows.take(pa.array(order)), places[order]
+        records = Records(self._number)
+        for first, stop in runs(places):
+            piece = rows.slice(first, stop - first)
+            for where in self._where[places[first]]:
+                records.add(where, piece if where[1] == OWN else piece.select(self._columns[where[2]]))
+        self._number = records.number
+        return records.batch()
+
+
+def needed_columns(spec: Spec, order_by: Sequence[str]) -> list[str]:
+    """The columns that rows of an earlier range are needed with."""
+    names: Mapping[str, None] = dict.fromkeys(order_by)
+    for _, aggregate in spec.aggregates:
+        names = {**names, **dict.fromkeys(name for name in (*aggregate.columns, aggregate.condition) if name)}
+    return list(names)
+
+
+class Records:
+    """A batch of records in the making: what they hold is written once, one after the other."""
+
+    def __init__(self, number: int) -> None:
+        self.number = number  # of the next record of the task
+        self._columns: list[tuple[int, ...]] = []
+        self._sink = pa.BufferOutputStream()
+        self._offsets = [0]
+
+    def add(self, where: tuple[int, int, int, int], data: Any) -> None:
+        """Add rows with their schema, or bytes: for a slot, as a stage, of a lane, from a source."""
+        if isinstance(data, bytes):
+            self._sink.write(data)
+        else:
+            with pa.ipc.new_stream(self._sink, data.schema) as writer:
+                writer.write_batch(data)
+        self._columns.append((*where, self.number))
+        self._offsets.append(self._sink.tell())
+        self.number += 1
+
+    @property
+    def n_bytes(self) -> int:
+        """How many bytes they hold."""
+        return self._offsets[-1]
+
+    def batch(self) -> Any:
+        """All of them."""
+        n = len(self._columns)
+        columns = np.array(self._columns, np.int64).reshape(n, len(RECORD) - 1).T
+        arrays = [pa.array(column).cast(each.type) for column, each in zip(columns, RECORD, strict=False)]
+        offsets = pa.py_buffer(np.array(self._offsets, np.int32))
+        arrays.append(pa.Array.from_buffers(pa.binary(), n, [None, offsets, self._sink.getvalue()]))
+        return pa.RecordBatch.from_arrays(arrays, schema=RECORD)
+
+
+def unpacked(data: Any) -> Any:
+    """The rows of a record, without copying them."""
+    with pa.ipc.open_stream(data) as reader:
+        return reader.read_next_batch()
+
+
+# --- sorting ---------------------------------------------------------------------------------------
+
+
+class Sorting:
+    """Packed rows, slice after slice, in; rows in order out. What is sorted already goes through as it comes."""
+
+    def __init__(self, order_by: Sequence[str], *, is_sorted: bool = False) -> None:
+        self._order_by, self._is_sorted = order_by, is_sorted
+        self._slice = -1
+        self._held: list[Any] = []
+
+    def take(self, slice_: int, rows: Any) -> Iterator[Any]:
+        """Take rows; those of the slice before, if it has ended."""
+        if self._is_sorted:
+            yield rows
+            return
+        if slice_ != self._slice:
+            yield from self.finish()
+            self._slice = slice_
+        self._held.append(rows)
+
+    def finish(self) -> Iterator[Any]:
+        """The last slice."""
+        held, self._held = self._held, []
+        if held:
+            rows = in_order(joined(held), self._order_by)
+            yield from (rows.slice(first, PIECE) for first in range(0, rows.num_rows, PIECE))
+
+
+def joined(batches: Sequence[Any]) -> Any:
+    """Batches as one."""
+    if len(batches) == 1:
+        return batches[0]
+    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+
+
+def in_order(rows: Any, order_by: Sequence[str]) -> Any:
+    """Rows sorted as Spark sorts: nulls first, NaN last, texts by their bytes; what is the same stays as it was."""
+    time = measure(order_by[0], rows.column(order_by[0]))
+    if time.valid is None and _rises(time.values, strictly=len(order_by) > 1):
+        return rows
+    columns = [column for name in order_by for column in sortable(rows.column(name))]
+    return rows.take(pa.array(np.lexsort(columns[::-1])))
+
+
+def _rises(numbers: Any, *, strictly: bool) -> bool:
+    older, newer = numbers[:-1], numbers[1:]
+    return bool((newer > older).all() if strictly else (newer >= older).all())
+
+
+def sortable(array: Any) -> list[Any]:
+    """Columns of numbers by which values sort."""
+    valid, types = buffers.valid_of(array), pa.types
+    if types.is_floating(array.type):
+        values = buffers.fixed_values(array, array.type.to_pandas_dtype())
+    elif types.is_integer(array.type) or is_ticks(array.type):
+        values = measure("", array).values
+    else:
+        values = ranks_of(array, "a column of order_by")[0]
+    return [values] if valid is None else [valid, np.where(valid, values, 0)]
