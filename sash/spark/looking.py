@@ -39,7 +39,7 @@ HOT = 1_000_000  # rows: a task of about a second
 STRETCHES = 4_096  # that rows are counted in; a front of counted rows is at most one of them too long
 FINER = 64  # stretches at least for one that holds too much
 UNEVEN = 8  # a stretch of more than such a part of a range holds too much
-ROUNDS = 4  # of counting: far-off values may hide all others in one stretch, but not more often than that
+ROUNDS = 5  # of counting: far-off values may hide all others in one stretch, but not more often than that
 SLICE = 1 << 16  # rows, about
 ROWS, FIRST, LAST, PLACE = "_sash_rows", "_sash_first", "_sash_last", "_sash_place"
 

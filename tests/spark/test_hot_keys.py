@@ -22,7 +22,7 @@ from sash.frames.measuring import measure
 from sash.spark.carrying import Memory
 from sash.spark.cutting import Cutting
 from sash.spark.joining import Joining
-from sash.spark.looking import Counting, Counts, between, refined, slices_of
+from sash.spark.looking import ROUNDS, Counting, Counts, between, refined, slices_of
 from sash.spark.reaching import HotKey
 from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, SLOT, Packing, Split, in_order, unpacked
 from sash.testing.monoids import Affine
@@ -223,13 +223,13 @@ def test_ranges_are_even_wherever_rows_are(numbers):
     first, last, most = numbers.min(), numbers.max(), len(numbers) // 64
     fine = counted(table, between(first, last, 4_096))
     n_rounds = 1
-    while len(finer := refined(fine, first, last, most)) > len(fine.starts) and n_rounds < 4:
+    while len(finer := refined(fine, first, last, most)) > len(fine.starts) and n_rounds < ROUNDS:
         fine, n_rounds = counted(table, finer), n_rounds + 1
     ranges = fine.ranges(8)
     assert ranges.counts.sum() == len(numbers)
     assert ranges.counts.tolist() == counted(table, ranges.starts).counts.tolist()
     largest_of_one_value = np.unique(numbers, return_counts=True)[1].max()
-    if numbers.max() < 1e300:  # between floats that far apart no four rounds find the others
+    if numbers.max() < 1e300:  # between floats that far apart no few rounds find the others
         assert ranges.counts.max() <= max(largest_of_one_value, len(numbers) // 8) * 1.26
 
 
