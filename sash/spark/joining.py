@@ -25,7 +25,7 @@ from sash.frames.arrow_tables import Source
 from sash.frames.measuring import measure
 from sash.spark.passing import AtRows, Given, Lane
 from sash.spark.reaching import HotKey, Reach
-from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, Sorting, Split, unpacked
+from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, Sorting, Split, unpacked, with_constants
 
 if TYPE_CHECKING:
     from sash.frames.spec import Spec
@@ -80,12 +80,13 @@ class Range:
         yield from self._answered(self._sorting.take(source, unpacked(data)))
 
     def _answered(self, sorted_rows: Iterator[Any]) -> Iterator[Any]:
-        for rows in sorted_rows:
+        for each in sorted_rows:
+            rows = with_constants(each, self._hot)
             self._n_rows += rows.num_rows
             self._out.take(rows)
             given = self._rows.take(rows)
-            for each in self._lanes:
-                self._out.answer(each, each.push(given, self._rows))
+            for lane in self._lanes:
+                self._out.answer(lane, lane.push(given, self._rows))
             yield from self._out.settled()
 
     def finish(self) -> Iterator[Any]:

@@ -18,7 +18,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 from pyspark.sql import functions
-from pyspark.sql.types import IntegerType, StructField, StructType
+from pyspark.sql.types import (
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    IntegerType,
+    IntegralType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
 
 from sash.errors import UnsupportedError
 from sash.frames.measuring import Measure, measure
@@ -26,8 +38,8 @@ from sash.frames.spec import MOST_RANGES
 from sash.spark.reaching import HotKey, Reach
 from sash.spark.schemas import quoted
 from sash.spark.shipping import task
-from sash.spark.slicing import KEY, Places, Slices, Split
-from sash.spark.splittable import Splittable, asked_of
+from sash.spark.slicing import KEY, Places, Slices, Split, needed_columns
+from sash.spark.splittable import BINARY, Splittable, asked_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -40,16 +52,21 @@ STRETCHES = 4_096  # that rows are counted in; a front of counted rows is at mos
 FINER = 64  # stretches at least for one that holds too much
 UNEVEN = 8  # a stretch of more than such a part of a range holds too much
 ROUNDS = 5  # of counting: far-off values may hide all others in one stretch, but not more often than that
-SLICE = 1 << 16  # rows, about
+SLICE = 1 << 17  # rows, about
 ROWS, FIRST, LAST, PLACE = "_sash_rows", "_sash_first", "_sash_last", "_sash_place"
 
 
 class Found(NamedTuple):
-    """Hot keys: what tasks must know, a table of the keys and their numbers, whether all rows are of a single one."""
+    """Hot keys: what tasks must know, a table of the keys and their numbers, whether all rows are theirs."""
 
     split: Split
     keys: DataFrame
     is_all: bool
+
+    @property
+    def is_single(self) -> bool:
+        """Whether all rows are of one key."""
+        return self.is_all and len(self.split.keys) == 1
 
 
 def look(specs: Sequence[Spec], table: DataFrame, zone: str) -> Found | None:
@@ -67,18 +84,17 @@ def look(specs: Sequence[Spec], table: DataFrame, zone: str) -> Found | None:
     kept = [k for k, (n, last) in enumerate(zip(largest[ROWS], largest[LAST], strict=True)) if _is_hot(n, last, least)]
     if not kept:
         return None
-    hot, is_all = largest.take(pa.array(kept[:MOST_KEYS])), largest.num_rows == 1
+    hot = largest.take(pa.array(kept[:MOST_KEYS]))
     wanted = [_n_ranges(n, asked.ranges, least) for n in hot[ROWS].to_pylist()]
-    counted = _counted(specs, table, hot, wanted, is_all=is_all)
-    keys = [
-        _key(specs, splittable, hot, k, each.ranges(n)) for k, (each, n) in enumerate(zip(counted, wanted, strict=True))
-    ]
+    counted = _counted(specs, table, hot, wanted, is_single=largest.num_rows == 1)
+    ranges = [each.ranges(n) for each, n in zip(counted, wanted, strict=True)]
+    keys = [_key(specs, table, hot.slice(k, 1), each, splittable) for k, each in enumerate(ranges)]
     worthwhile = [k for k, key in enumerate(keys) if asked.ranges != "auto" or splittable.is_worthwhile(key)]
     if not worthwhile:
         return None
     slices = [slices_of(keys[k], counted[k], splittable.bounds, splittable.portable) for k in worthwhile]
     split = Split(tuple(keys[k] for k in worthwhile), tuple(slices), splittable.portable)
-    return Found(split, _key_table(specs, table, hot.take(pa.array(worthwhile))), is_all)
+    return Found(split, _key_table(specs, table, hot.take(pa.array(worthwhile))), len(worthwhile) == largest.num_rows)
 
 
 # --- keys ------------------------------------------------------------------------------------------
@@ -113,12 +129,28 @@ def _n_ranges(n_rows: int, ranges: Any, least: int) -> int:
     return min(MOST_RANGES, max(2, -(-n_rows // max(least, 1))))
 
 
-def _key(specs: Sequence[Spec], splittable: Splittable, hot: Any, k: int, ranges: Counts) -> HotKey:
-    named = ", ".join(f"{name}={hot[name][k].as_py()!r}" for name in specs[0].window.by) or "all rows"
-    last = measure(specs[0].window.order_by[0], hot[LAST].combine_chunks().slice(k, 1))
+def _key(specs: Sequence[Spec], table: DataFrame, hot: Any, ranges: Counts, splittable: Splittable) -> HotKey:
+    """One hot key, the only row of a table, in ranges."""
+    named = ", ".join(f"{name}={hot[name][0].as_py()!r}" for name in specs[0].window.by) or "all rows"
+    last = measure(specs[0].window.order_by[0], hot[LAST].combine_chunks())
     edges = Measure(np.concatenate([ranges.starts, last.values]), None, last.scale)
     counts = tuple(ranges.counts.tolist()) if splittable.counts_rows else None
-    return HotKey(named, edges, str(hot[LAST][k]), counts)
+    places = sorted(table.columns.index(name) for name in constant_columns(specs, table))
+    constants = [(place, table.columns[place], hot[table.columns[place]].combine_chunks()) for place in places]
+    return HotKey(named, edges, str(hot[LAST][0]), counts, tuple(constants))
+
+
+def constant_columns(specs: Sequence[Spec], table: DataFrame) -> list[str]:
+    """The columns of the key that all its rows have to the letter alike, and that nothing but the key is made of."""
+    read = {name for spec in specs for name in needed_columns(spec, spec.window.order_by)}
+    return [name for name in specs[0].window.by if name not in read and _is_exact(table.schema[name].dataType)]
+
+
+def _is_exact(data_type: DataType) -> bool:
+    """Whether what Spark takes for the same key is the same value: not 0.0 and -0.0, nor texts by some collation."""
+    if isinstance(data_type, StringType):
+        return getattr(data_type, "collation", BINARY) == BINARY
+    return isinstance(data_type, (IntegralType, BooleanType, DateType, TimestampType, TimestampNTZType, DecimalType))
 
 
 def _key_table(specs: Sequence[Spec], table: DataFrame, hot: Any) -> DataFrame:
@@ -141,9 +173,9 @@ def same_key(by: Sequence[str]) -> Column:
     return reduce(and_, each, functions.lit(True))
 
 
-def with_keys(rows: DataFrame, keys: DataFrame, by: Sequence[str], *, is_all: bool) -> DataFrame:
+def with_keys(rows: DataFrame, keys: DataFrame, by: Sequence[str], *, is_single: bool) -> DataFrame:
     """Rows of hot keys, with the number of their key; without it if all rows are of a single one."""
-    if is_all:
+    if is_single:
         return rows
     columns = [functions.col(quoted(name)) for name in rows.columns]
     return rows.join(keys, same_key(by), "inner").select(*columns, KEY)
@@ -178,12 +210,14 @@ class Counts(NamedTuple):
         return self.starts[k - 1] if k else None
 
 
-def _counted(specs: Sequence[Spec], table: DataFrame, hot: Any, wanted: Sequence[int], *, is_all: bool) -> list[Counts]:
+def _counted(
+    specs: Sequence[Spec], table: DataFrame, hot: Any, wanted: Sequence[int], *, is_single: bool
+) -> list[Counts]:
     """The rows of hot keys by order value."""
     by, order_by = specs[0].window.by, specs[0].window.order_by[0]
-    columns = [functions.col(quoted(name)) for name in dict.fromkeys([*([] if is_all else by), order_by])]
-    rows = with_keys(table.select(*columns), _key_table(specs, table, hot), by, is_all=is_all)
-    rows = rows.select(*([] if is_all else [KEY]), functions.col(quoted(order_by)))
+    columns = [functions.col(quoted(name)) for name in dict.fromkeys([*([] if is_single else by), order_by])]
+    rows = with_keys(table.select(*columns), _key_table(specs, table, hot), by, is_single=is_single)
+    rows = rows.select(*([] if is_single else [KEY]), functions.col(quoted(order_by)))
     ends = [measure(order_by, hot[name].combine_chunks()).values for name in (FIRST, LAST)]
     starts = [between(first, last, STRETCHES) for first, last in zip(*ends, strict=True)]
     most = [max(1, n // (parts * UNEVEN)) for n, parts in zip(hot[ROWS].to_pylist(), wanted, strict=True)]

@@ -37,6 +37,7 @@ class HotKey:
     edges: Measure = field(repr=False)  # the numbers that ranges 1, 2, ... begin with, then the last one of all
     last: str  # as it is named in errors
     counts: tuple[int, ...] | None  # rows of each range, if a window counts rows
+    constants: tuple[tuple[int, str, Any], ...] = ()  # columns of the key that rows travel without: place, name, value
 
     @property
     def n_ranges(self) -> int:

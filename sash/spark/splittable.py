@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from sash.frames.measuring import Bound
     from sash.frames.spec import Placement, Spec
 
+BINARY = "UTF8_BINARY"  # the collation of texts that are compared byte by byte
 WIDEST = 256  # bytes of a partial that is worth sending: one is kept for each row that windows begin with
 
 
@@ -97,7 +98,7 @@ def _unlike_spark(order_by: Sequence[str], schema: StructType, reader: Reader) -
     """Which tie-breaker is ordered in a way that only Spark knows: rows of a range are sorted outside of it."""
     for name in order_by[1:]:
         found = schema[name].dataType
-        if isinstance(found, StringType) and getattr(found, "collation", "UTF8_BINARY") != "UTF8_BINARY":
+        if isinstance(found, StringType) and getattr(found, "collation", BINARY) != BINARY:
             return f"order_by {name!r} is sorted by the collation {found.collation}"
         try:
             sortable(reader.array(name))

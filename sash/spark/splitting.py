@@ -20,7 +20,8 @@ from pyspark.sql.types import BinaryType, IntegerType, LongType, StructField, St
 
 from sash.spark.cutting import Cutting
 from sash.spark.joining import Joining
-from sash.spark.looking import Found, same_key, with_keys
+from sash.spark.looking import Found, constant_columns, same_key, with_keys
+from sash.spark.schemas import quoted
 from sash.spark.shipping import task, unpack
 from sash.spark.slicing import RECORD, SLOT, Packing
 
@@ -36,7 +37,9 @@ RECORD_TYPE = StructType([StructField(each.name, TYPES[each.type]) for each in R
 def answer_split(specs: Sequence[Spec], table: DataFrame, found: Found, packed: bytes, announced: Any) -> DataFrame:
     """Answer the rows of hot keys; `announced` has the schema of answers and their types."""
     split, (schema, types) = found.split, announced
-    rows = with_keys(table, found.keys, specs[0].window.by, is_all=found.is_all)
+    rows = with_keys(table, found.keys, specs[0].window.by, is_single=found.is_single)
+    left_out = constant_columns(specs, table)
+    rows = rows.select(*(functions.col(quoted(name)) for name in rows.columns if name not in left_out))
     packing = task(lambda: Packing(unpack(packed), split, _task_number()))
     cutting = task(lambda: Cutting(unpack(packed), split))
     joining = task(lambda: Joining(unpack(packed), split, types))
