@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 )
 
 from sash.errors import UnsupportedError
-from sash.frames.measuring import Measure, measure
+from sash.frames.measuring import FARTHEST, Measure, measure
 from sash.frames.spec import MOST_RANGES
 from sash.spark.reaching import HotKey, Reach
 from sash.spark.schemas import quoted
@@ -219,20 +219,47 @@ def _counted(
     rows = with_keys(table.select(*columns), _key_table(specs, table, hot), by, is_single=is_single)
     rows = rows.select(*([] if is_single else [KEY]), functions.col(quoted(order_by)))
     ends = [measure(order_by, hot[name].combine_chunks()).values for name in (FIRST, LAST)]
-    starts = [between(first, last, STRETCHES) for first, last in zip(*ends, strict=True)]
     most = [max(1, n // (parts * UNEVEN)) for n, parts in zip(hot[ROWS].to_pylist(), wanted, strict=True)]
-    for _ in range(ROUNDS):
-        counts = _count(rows, order_by, starts)
+    counts = _evenly(rows, order_by, *ends)
+    for _ in range(ROUNDS - 1):
         finer = [
             refined(each, first, last, limit) for each, first, last, limit in zip(counts, *ends, most, strict=True)
         ]
-        if all(len(new) == len(old) for new, old in zip(finer, starts, strict=True)):
+        if all(len(new) == len(old.starts) for new, old in zip(finer, counts, strict=True)):
             break
-        starts = finer
+        counts = _count(rows, order_by, finer)
     return counts
 
 
+def _evenly(rows: DataFrame, order_by: str, firsts: Any, lasts: Any) -> list[Counts]:
+    """Count in stretches of one width. Whole numbers can be divided by it, so that no row has to leave Spark."""
+    number, low = _as_number(rows.schema[order_by]), firsts.min()
+    if number is None or int(lasts.max()) - int(low) > FARTHEST:
+        return _count(rows, order_by, [between(*each, STRETCHES) for each in zip(firsts, lasts, strict=True)])
+    width = max(1, -(-int((lasts - firsts).max()) // STRETCHES))
+    place = functions.expr(f"({number} - {low}L) div {width}L").alias(PLACE)
+    key = functions.col(KEY) if KEY in rows.columns else functions.lit(0).alias(KEY)
+    found = rows.select(key, place).groupBy(KEY, PLACE).count().toArrow()
+    keys, places = found[KEY].to_numpy(), found[PLACE].fill_null(0).to_numpy()
+    counted = []
+    for k, (first, last) in enumerate(zip((firsts - low) // width, (lasts - low) // width, strict=True)):
+        counts = np.zeros(last - first + 1, np.int64)
+        np.add.at(counts, np.clip(places[keys == k] - first, 0, last - first), found["count"].to_numpy()[keys == k])
+        counted.append(Counts(low + np.arange(first + 1, last + 1) * width, counts))
+    return counted
+
+
+def _as_number(field: StructField) -> str | None:
+    """The number of an order value as Spark computes it, if it can do so exactly and whatever its time zone."""
+    if isinstance(field.dataType, IntegralType):
+        return f"CAST({quoted(field.name)} AS bigint)"
+    functions_of = {TimestampType: "unix_micros", DateType: "unix_date"}
+    name = functions_of.get(type(field.dataType))
+    return None if name is None else f"{name}({quoted(field.name)})"
+
+
 def _count(rows: DataFrame, order_by: str, starts: list[Any]) -> list[Counts]:
+    """Count in stretches that begin anywhere."""
     counted = rows.mapInArrow(task(lambda: Counting(order_by, starts)), f"{PLACE} int, {ROWS} bigint")
     found = counted.groupBy(PLACE).agg(functions.sum(ROWS).alias(ROWS)).toArrow()
     firsts = Places(order_by, starts).firsts
