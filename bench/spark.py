@@ -57,7 +57,7 @@ def run(quick: bool = False, n: int | None = None) -> Iterator[dict[str, Any]]:
         yield from many_keys(spark, n, folder)
         yield from against_default(spark, folder, quick=quick)
         yield from against_python(spark, folder, quick=quick)
-        yield from hot_key(spark, n, folder, repeats=1 if quick else 2)
+        yield from hot_key(spark, n, folder, repeats=1 if quick else 3)
         spark.stop()
         alone = sash.spark.session("bench", master="local[1]", memory="6g", settings=SETTINGS)
         yield from hot_tasks(alone, n, folder)
@@ -276,14 +276,18 @@ def _whole_and_split(spark: Any, n: int, folder: str, repeats: int) -> Iterator[
     lengths[f"{n * 864 // 10_000:,} seconds"] = {"minutes": n * 864 // 600_000}  # 10 days of 10^7 rows
     for name, length in lengths.items():
         spec = spec_of(**length)
-        whole = measured(spark, lambda spec=spec: spec(table), repeats)
-        yield name, whole, measured(spark, lambda spec=spec: spec.split_hot_keys(RANGES)(table), repeats)
+        yield (
+            name,
+            *measured(
+                spark, lambda spec=spec: spec(table), lambda spec=spec: spec.split_hot_keys(RANGES)(table), repeats
+            ),
+        )
 
 
-def measured(spark: Any, build: Callable[[], Any], repeats: int) -> Measured:
-    """The least of each over some runs, after one that makes Spark's code."""
-    runs = [_measured(spark, build) for _ in range(repeats + 1)][1:]
-    return Measured(*(min(each) for each in zip(*runs, strict=True)))
+def measured(spark: Any, whole: Callable[[], Any], split: Callable[[], Any], repeats: int) -> list[Measured]:
+    """The least of each over some turns, after one that makes Spark's code."""
+    turns = [(_measured(spark, whole), _measured(spark, split)) for _ in range(repeats + 1)][1:]
+    return [Measured(*(min(each) for each in zip(*runs, strict=True))) for runs in zip(*turns, strict=True)]
 
 
 def _measured(spark: Any, build: Callable[[], Any]) -> Measured:

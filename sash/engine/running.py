@@ -29,6 +29,7 @@ from sash.engine.binding import as_aggregate
 from sash.engine.choosing import Choice
 from sash.engine.columns import Column
 from sash.engine.groups import Group, framing_of, groups_of, too_short
+from sash.engine.structures import Structure
 from sash.engine.tasks import tasks_of
 from sash.engine.whole import answer_whole
 from sash.errors import DeclarationError, FormatError
@@ -41,12 +42,15 @@ __all__ = ["Answered", "Batch", "Run", "answer_whole"]
 class Run:
     """A window and its aggregates over batches of sorted rows; see the header for what it promises."""
 
-    def __init__(self, bounds: Bounds, aggregates: Mapping[str, Any], algorithm: str | None = None) -> None:
+    def __init__(
+        self, bounds: Bounds, aggregates: Mapping[str, Any], algorithm: str | None = None, *, room: int = 1
+    ) -> None:
+        """`room`: rows that windows are known to hold, which saves moving them from ring to ring."""
         if not aggregates:
             raise DeclarationError("no aggregate given")
         self._bounds = bounds
         self._aggregates: dict[str, Aggregate] = {name: as_aggregate(each) for name, each in aggregates.items()}
-        self._algorithm = algorithm
+        self._algorithm, self._room = algorithm, room
         self._n_answered = 0
         self._inputs: Inputs | None = None  # types are known with the first batch; so is all that follows from them
         self._framing: Any = None
@@ -119,6 +123,9 @@ class Run:
         )  # fmt: skip
         with explaining([task.monoid.name for task in tasks]):
             self._groups = [(group, group.structure()) for group in groups]
+        for _, structure in self._groups:
+            if isinstance(structure, Structure):
+                structure.reserve(self._room)
 
     def _answer(self, inputs: Inputs, *, is_last: bool) -> Answered:
         framed = self._framing.take(inputs.rows, is_last=is_last)

@@ -119,7 +119,7 @@ class Structure:
     def take_rows(self, columns: Any, given: Rows, begin: int, rows: int, results: Any) -> int | None:
         """Answer the last `rows` rows at every row from `begin`, where a key begins; a row out of order, or None."""
         begins, order = given.begins, given.order
-        self._make_room(min(rows, len(begins), AT_ONCE))
+        self.reserve(min(rows, len(begins), AT_ONCE))
         keys = Keys(begins, order, rows) if self._kind.is_compiled else Keys(begins.tolist(), order.tolist(), rows)
 
         def drive(state: State, place: Any, done: int) -> int:
@@ -128,7 +128,7 @@ class Structure:
         done = self.work(drive, 0, len(begins), begin)
         return ~done if done < 0 else None
 
-    def _make_room(self, rows: int) -> None:
+    def reserve(self, rows: int) -> None:
         """Begin with a ring for so many rows, where its size decides nothing: that saves moving from ring to ring."""
         name, room = self._built.algorithm.card.name, 1 << (rows - 1).bit_length()
         if name in PLAIN and self._smallest == SMALLEST and room > self._capacity:

@@ -185,6 +185,6 @@ class RangeLane(Lane):
     def new_run(self, aggregates: Mapping[str, Any]) -> Any:
         """A bridge if rows between front and back were combined; else an ordinary run."""
         if not Reach(self._hot, self.bound, is_portable=self._is_portable).has_middle(self._r):
-            return Run(self.bound.bounds, aggregates, self.spec.forced)
+            return Run(self.bound.bounds, aggregates, self.spec.forced, room=max(1, self.n_unasked))
         self.n_unasked -= self._n_front  # a bridge does not answer them in the first place
         return Bridged(self.bound.bounds, aggregates, self._n_front, self._middle)

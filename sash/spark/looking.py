@@ -36,7 +36,7 @@ from sash.errors import UnsupportedError
 from sash.frames.measuring import FARTHEST, Measure, measure
 from sash.frames.spec import MOST_RANGES
 from sash.spark.reaching import HotKey, Reach
-from sash.spark.schemas import quoted
+from sash.spark.schemas import arrow_schema, quoted
 from sash.spark.shipping import task
 from sash.spark.slicing import KEY, Places, Slices, Split, needed_columns
 from sash.spark.splittable import BINARY, Splittable, asked_of
@@ -53,6 +53,7 @@ FINER = 64  # stretches at least for one that holds too much
 UNEVEN = 8  # a stretch of more than such a part of a range holds too much
 ROUNDS = 5  # of counting: far-off values may hide all others in one stretch, but not more often than that
 SLICE = 1 << 17  # rows, about
+HELD = 1 << 28  # bytes
 ROWS, FIRST, LAST, PLACE = "_sash_rows", "_sash_first", "_sash_last", "_sash_place"
 
 
@@ -62,6 +63,7 @@ class Found(NamedTuple):
     split: Split
     keys: DataFrame
     is_all: bool
+    is_small: bool  # whether a worker may hold what a range is sent
 
     @property
     def is_single(self) -> bool:
@@ -94,7 +96,22 @@ def look(specs: Sequence[Spec], table: DataFrame, zone: str) -> Found | None:
         return None
     slices = [slices_of(keys[k], counted[k], splittable.bounds, splittable.portable) for k in worthwhile]
     split = Split(tuple(keys[k] for k in worthwhile), tuple(slices), splittable.portable)
-    return Found(split, _key_table(specs, table, hot.take(pa.array(worthwhile))), len(worthwhile) == largest.num_rows)
+    largest_range = max(int(ranges[k].counts.max()) for k in worthwhile)
+    return Found(
+        split,
+        _key_table(specs, table, hot.take(pa.array(worthwhile))),
+        is_all=len(worthwhile) == largest.num_rows,
+        # Own rows and as many of others at most, if partials can stand for the rest of a window.
+        is_small=all(splittable.portable) and 2 * largest_range * _width(table, zone) <= HELD,
+    )
+
+
+def _width(table: DataFrame, zone: str) -> float:
+    """The bytes of a row; infinite if that depends on the row."""
+    try:
+        return float(sum(each.type.bit_width for each in arrow_schema(table.schema, zone)) / 8)
+    except ValueError:
+        return float("inf")
 
 
 # --- keys ------------------------------------------------------------------------------------------

@@ -210,6 +210,26 @@ class Records:
         return pa.RecordBatch.from_arrays(arrays, schema=RECORD)
 
 
+class Holding:
+    """A pass that gets the records of its range in order, though they come in any: what a range is sent is held."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner = inner
+        self._records: list[tuple[tuple[int, ...], Any]] = []
+
+    def push(self, batch: Any) -> Iterator[Any]:
+        """Take a batch of records."""
+        places = zip(*(batch.column(k).to_pylist() for k in range(len(RECORD) - 1)), strict=True)
+        self._records += [(place, batch.slice(k, 1)) for k, place in enumerate(places)]
+        return iter(())
+
+    def finish(self) -> Iterator[Any]:
+        """Hand them on."""
+        for _, record in sorted(self._records, key=lambda each: each[0]):
+            yield from self._inner.push(record)
+        yield from self._inner.finish()
+
+
 def unpacked(data: Any) -> Any:
     """The rows of a record, without copying them."""
     with pa.ipc.open_stream(data) as reader:

@@ -10,7 +10,7 @@ is from looking. All of it is DataFrames.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -23,7 +23,7 @@ from sash.spark.joining import Joining
 from sash.spark.looking import Found, constant_columns, same_key, with_keys
 from sash.spark.schemas import quoted
 from sash.spark.shipping import task, unpack
-from sash.spark.slicing import RECORD, SLOT, Packing
+from sash.spark.slicing import RECORD, SLOT, Holding, Packing
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -40,19 +40,18 @@ def answer_split(specs: Sequence[Spec], table: DataFrame, found: Found, packed: 
     rows = with_keys(table, found.keys, specs[0].window.by, is_single=found.is_single)
     left_out = constant_columns(specs, table)
     rows = rows.select(*(functions.col(quoted(name)) for name in rows.columns if name not in left_out))
-    packing = task(lambda: Packing(unpack(packed), split, _task_number()))
-    cutting = task(lambda: Cutting(unpack(packed), split))
-    joining = task(lambda: Joining(unpack(packed), split, types))
-    records = _by_range(rows.mapInArrow(packing, RECORD_TYPE), split.n_slots)
+    records = rows.mapInArrow(task(lambda: Packing(unpack(packed), split, _task_number())), RECORD_TYPE)
     if split.is_cut:
-        records = _by_range(records.mapInArrow(cutting, RECORD_TYPE), split.n_slots)
-    return records.mapInArrow(joining, schema)
+        records = _by_range(records, found, lambda: Cutting(unpack(packed), split), RECORD_TYPE)
+    return _by_range(records, found, lambda: Joining(unpack(packed), split, types), schema)
 
 
-def _by_range(records: DataFrame, n_slots: int) -> DataFrame:
-    """A partition for each range: what it is sent, in order."""
-    moved = records.repartitionById(n_slots, functions.col(SLOT))
-    return moved.sortWithinPartitions(SLOT, "stage", "lane", "source", "number")
+def _by_range(records: DataFrame, found: Found, begin: Callable[[], Any], schema: StructType) -> DataFrame:
+    """A pass over each range, with what it is sent in order. Spark sorts it if a worker may be too small for it."""
+    moved = records.repartitionById(found.split.n_slots, functions.col(SLOT))
+    if found.is_small:
+        return moved.mapInArrow(task(lambda: Holding(begin())), schema)
+    return moved.sortWithinPartitions(SLOT, "stage", "lane", "source", "number").mapInArrow(task(begin), schema)
 
 
 def _task_number() -> int:
