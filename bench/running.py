@@ -12,16 +12,20 @@ from typing import Any
 
 from bench.experiments.contract import Claim, Experiment, Row, Size
 from bench.measuring import HISTORY, QUICK, record
-from bench.registry import EXPERIMENTS, lacks
+from bench.registry import EXPERIMENTS, SUITES, lacks
 
 REPORT = Path("build/bench.html")
 PLACES = ("panel", "series", "x", "what", "function", "operation", "windows", "algorithm")  # what tells rows apart
 
 
-def chosen(names: Sequence[str], *, everything: bool) -> list[Experiment]:
-    """The experiments of some names; all that run in process and are not large, if everything is wanted."""
+def chosen(names: Sequence[str], *, everything: bool, quick: bool = False) -> list[Experiment]:
+    """The experiments of some names; all that run in process and are not large, if everything is wanted.
+
+    Where it is to be quick, the suites of our own are left out: their many kernels take longer to compile than to run.
+    """
     if everything:
-        return [each for each in EXPERIMENTS.values() if not each.is_large and each.needs != "spark"]
+        found = [each for each in EXPERIMENTS.values() if not each.is_large and each.needs != "spark"]
+        return [each for each in found if not (quick and each.name in SUITES)]
     unknown = [name for name in names if name not in EXPERIMENTS]
     if unknown:
         raise LookupError(f"unknown experiment {unknown[0]!r}; choose from: {', '.join(EXPERIMENTS)}")
@@ -124,7 +128,7 @@ def main(names: Sequence[str], *, everything: bool, quick: bool, output: Any = N
         for name, source, title in listing():
             print(f"{name:<28} {source:<22} {title}")
         return 0
-    left_out = run_all(chosen(names, everything=everything), Size.QUICK if quick else Size.FULL)
+    left_out = run_all(chosen(names, everything=everything, quick=quick), Size.QUICK if quick else Size.FULL)
     if output is not None:
         print(f"report: {write_report(output, quick=quick)}")
     return 1 if left_out else 0

@@ -20,7 +20,7 @@ from sash.frames.streaming import AS_BY_DEFAULT, Streaming, read_streaming
 if TYPE_CHECKING:
     from sash.frames.window import Window
 
-MOST_RANGES = 64  # of a hot key: each row is compared with where they begin
+MOST_RANGES = 64  # of a hot key: tasks enough for one
 
 
 class Options(TypedDict, total=False):

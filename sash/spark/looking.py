@@ -102,14 +102,16 @@ def look(specs: Sequence[Spec], table: DataFrame, zone: str) -> Found | None:
         _key_table(specs, table, hot.take(pa.array(worthwhile))),
         is_all=len(worthwhile) == largest.num_rows,
         # Own rows and as many of others at most, if partials can stand for the rest of a window.
-        is_small=all(splittable.portable) and 2 * largest_range * _width(table, zone) <= HELD,
+        is_small=all(splittable.portable) and 2 * largest_range * _width(specs, table, zone) <= HELD,
     )
 
 
-def _width(table: DataFrame, zone: str) -> float:
-    """The bytes of a row; infinite if that depends on the row."""
+def _width(specs: Sequence[Spec], table: DataFrame, zone: str) -> float:
+    """The bytes of a row on its way; infinite if that depends on the row."""
+    left_out = constant_columns(specs, table)
+    travelling = [each.type for each in arrow_schema(table.schema, zone) if each.name not in left_out]
     try:
-        return float(sum(each.type.bit_width for each in arrow_schema(table.schema, zone)) / 8)
+        return float(sum(each.bit_width for each in travelling) / 8)
     except ValueError:
         return float("inf")
 

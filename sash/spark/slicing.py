@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from sash.errors import DataError
 from sash.frames import buffers
 from sash.frames.carriers import is_ticks, ranks_of
 from sash.frames.measuring import measure
@@ -273,7 +274,13 @@ class Sorting:
 
 def joined(batches: Sequence[Any]) -> Any:
     """Batches as one."""
-    return pa.Table.from_batches(batches).combine_chunks().to_batches()[0]
+    whole = pa.Table.from_batches(batches).combine_chunks().to_batches()
+    if len(whole) != 1:  # texts of more than 2 GB are several arrays
+        raise DataError(
+            f"{sum(each.num_rows for each in whole)} rows that are sorted at once have texts of more than 2 GB; select "
+            "the columns that are needed before the spec, and join the others to its answers"
+        )
+    return whole[0]
 
 
 def are_in_order(batches: Sequence[Any], order_by: Sequence[str]) -> bool:

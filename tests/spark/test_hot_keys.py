@@ -22,7 +22,7 @@ from sash.frames.measuring import measure
 from sash.spark.carrying import Memory
 from sash.spark.cutting import Cutting
 from sash.spark.joining import Joining
-from sash.spark.looking import ROUNDS, Counting, Counts, between, refined, slices_of
+from sash.spark.looking import ROUNDS, Counting, Counts, between, look, refined, slices_of
 from sash.spark.reaching import HotKey
 from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, SLOT, Packing, Split, in_order, unpacked
 from sash.testing.monoids import Affine
@@ -318,6 +318,65 @@ def test_only_keys_that_are_hot_are_split_and_only_if_it_pays(df, capsys):
         spec(df).explain()
         n_passes[name] = capsys.readouterr().out.count("MapInArrow")
     assert n_passes == {"hot": 3, "cold": 1, "too wide": 1, "not split": 1}
+
+
+KEYS = {
+    "number": pa.array([7, -3, 7, 7] * 75, pa.int32()),
+    "text": pa.array(["a", "é", "a", "a"] * 75),
+    "null": pa.array([None, "b", None, None] * 75),
+    "zeros": pa.array([0.0, 2.5, -0.0, 0.0] * 75),
+    "bytes": pa.array([b"x", b"", b"x", b"x"] * 75),
+}
+
+
+@pytest.mark.parametrize("kind", KEYS)
+def test_rows_of_a_hot_key_come_back_as_they_were_whatever_the_key_is(kind, spark):
+    keys = KEYS[kind]
+    table = pa.table(
+        {"i": pa.array(range(300)), "k": keys, "t": pa.array([i * 37 % 300 for i in range(300)]), "j": keys}
+    )
+    spec = sash.window(by="k", order_by="t").rows(40).agg(total=sash.sum("i"), path=sash.agg(Affine, "i"))
+    answered = spec.split_hot_keys(3)(spark.createDataFrame(table).repartition(2))
+    assert answered.columns == [*table.column_names, "total", "path"]
+    rows = sorted(answered.toArrow().to_pylist(), key=lambda row: row["i"])
+    assert [repr(row) for row in rows] == [repr(row) for row in spec(table).to_pylist()]
+
+
+def test_rows_are_counted_alike_by_spark_and_by_python(spark):
+    moments = np.concatenate([np.arange(-500, 500) * 999_983, [2**40, -(2**41)]])
+    columns = {
+        "int": pa.array(moments),
+        "ts": pa.array(moments, pa.timestamp("us", "UTC")),
+        "local": pa.array(moments, pa.timestamp("us")),
+        "day": pa.array((moments // 10**6).astype(np.int32)).cast(pa.date32()),
+        "x": pa.array(moments / 7),
+    }
+    nothing = pa.table({name: pa.nulls(9, column.type) for name, column in columns.items()})
+    df = spark.createDataFrame(pa.concat_tables([pa.table(columns), nothing]).append_column("i", pa.array(range(1011))))
+    counts = {}
+    for name in columns:
+        found = look([sash.window(order_by=[name, "i"]).rows(3).agg(n=sash.count()).split_hot_keys(4)], df, "UTC")
+        (key,) = found.split.keys
+        assert key.counts == tuple(counted(df.toArrow(), key.edges.values[:-1], name).counts.tolist())
+        counts[name] = key.counts
+    assert max(max(each) for each in counts.values()) < 300, counts
+
+
+def test_a_tie_breaker_that_only_spark_can_sort_is_refused(spark):
+    df = spark.range(10).selectExpr("id", "CAST(id AS string) COLLATE UTF8_LCASE AS name", "struct(id) AS nested")
+    for tie, said in (("name", "collation UTF8_LCASE"), ("nested", "sorted by Spark alone")):
+        spec = sash.window(order_by=["id", tie]).rows(3).agg(n=sash.count())
+        with pytest.raises(sash.UnsupportedError, match=f"cannot be split: .*{said}"):
+            spec.split_hot_keys(2)(df)
+
+
+def test_wide_rows_are_put_in_order_by_spark_and_narrow_ones_by_the_worker(df, capsys):
+    spec = K.rows(30).agg(total=sash.sum("i")).split_hot_keys(3, hotter_than=60)
+    n_sorts = []
+    for columns in (["k", "ts", "id", "i", "s"], ["k", "ts", "id", "i"]):
+        spec(df.select(*columns)).explain()
+        n_sorts.append(capsys.readouterr().out.count("Sort ["))
+    assert n_sorts == [n_sorts[1] + 1, n_sorts[1]]
 
 
 def test_times_at_the_change_of_clocks_are_in_their_ranges(spark, configured):
