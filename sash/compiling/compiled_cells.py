@@ -134,12 +134,18 @@ def _row_cells(monoid: Monoid) -> Cells:
 def _allocator(monoid: Monoid) -> Callable[[int], Any]:
     state = monoid.state
     if isinstance(state, Scalar):
-        return lambda n: np.full(n, monoid.identity, state.dtype)
+        return lambda n: _filled(n, monoid.identity, state.dtype)
     if isinstance(state, Row):
-        return lambda n: np.full((n, state.width), monoid.identity, state.dtype)
+        return lambda n: _filled((n, state.width), monoid.identity, state.dtype)
     assert isinstance(state, Record)
     fields = tuple(zip(monoid.identity, state.dtypes, strict=True))
-    return lambda n: tuple(np.full(n, zero, dtype) for zero, dtype in fields)
+    return lambda n: tuple(_filled(n, identity, dtype) for identity, dtype in fields)
+
+
+def _filled(shape: Any, identity: Any, dtype: Any) -> Any:
+    """An array of identities. Memory of zeros is there when it is first written, so that a large ring costs little."""
+    is_zero = not np.any(np.frombuffer(np.array(identity, dtype).tobytes(), np.uint8))
+    return np.zeros(shape, dtype) if is_zero else np.full(shape, identity, dtype)
 
 
 def _lift_value(monoid: Monoid) -> Function:

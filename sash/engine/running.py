@@ -34,7 +34,9 @@ from sash.engine.tasks import tasks_of
 from sash.engine.whole import answer_whole
 from sash.errors import DeclarationError, FormatError
 from sash.windows.bounds import Bounds
-from sash.windows.framing import Framed
+from sash.windows.framing import Framed, Rows
+
+LARGE, AT_ONCE = 1 << 14, 8  # rows of a window that is large; how many times as many it is given room for
 
 __all__ = ["Answered", "Batch", "Run", "answer_whole"]
 
@@ -123,12 +125,17 @@ class Run:
         )  # fmt: skip
         with explaining([task.monoid.name for task in tasks]):
             self._groups = [(group, group.structure()) for group in groups]
+        self._reserve(self._room)
+
+    def _reserve(self, rows: int) -> None:
         for _, structure in self._groups:
             if isinstance(structure, Structure):
-                structure.reserve(self._room)
+                structure.reserve(rows)
 
     def _answer(self, inputs: Inputs, *, is_last: bool) -> Answered:
         framed = self._framing.take(inputs.rows, is_last=is_last)
+        if len(framed.frames.starts):
+            self._reserve(expected(self._bounds, inputs.rows, framed.frames.starts[-1], framed.frames.ends[-1]))
         answers = self._answers(inputs, framed)
         begin = self._framing.begin
         columns_before = begin if self._framing.reads_columns else max(begin, self.n_inserted)
@@ -147,3 +154,19 @@ class Run:
                 structure.take(group.columns(tasks, inputs.n_rows - inputs.base), inputs.base, framed, results)
                 answers |= dict(group.answers(results, is_short))
         return [answers[place] for place in range(len(tasks))]
+
+
+def expected(bounds: Bounds, rows: Rows, start: int, end: int) -> int:
+    """The rows of a window when it is as long as it gets, guessed from one that may still grow; 1: not large.
+
+    Rings double when they are full, and fresh memory costs more than the rows that go there: so a large ring grows
+    by as much as it will need, up to eight times at once.
+    """
+    size = int(end - start)
+    if size < LARGE:
+        return 1
+    limits = [] if bounds.rows is None else [bounds.rows]
+    if bounds.span is not None:
+        passed = rows.order[end - 1 - rows.base] - rows.order[start - rows.base]
+        limits += [int(size * (bounds.span / passed))] if passed > 0 else []
+    return min(AT_ONCE * size, *limits) if limits else 1

@@ -20,6 +20,10 @@ SETTINGS = {  # setting: (value, why); {cores} is the number of cores
         "2147483647",
         "a limit is looked at after every row, half of the way to Python; the rows of a batch are limited anyway",
     ),
+    "spark.sql.execution.arrow.maxRecordsPerBatch": (
+        "32768",
+        "a batch costs Python a millisecond however few rows it has, and Spark's default is 10,000",
+    ),
     "spark.sql.shuffle.partitions": (
         "{cores}",
         "200 tasks, Spark's default, take longer to start than small data takes",
