@@ -166,7 +166,7 @@ def expected(bounds: Bounds, rows: Rows, start: int, end: int) -> int:
     if size < LARGE:
         return 1
     limits = [] if bounds.rows is None else [bounds.rows]
-    if bounds.span is not None:
+    if bounds.span is not None and rows.base <= start < end:
         passed = rows.order[end - 1 - rows.base] - rows.order[start - rows.base]
         limits += [int(size * (bounds.span / passed))] if passed > 0 else []
     return min(AT_ONCE * size, *limits) if limits else 1

@@ -21,7 +21,7 @@ SETTINGS = {  # setting: (value, why); {cores} is the number of cores
         "a limit is looked at after every row, half of the way to Python; the rows of a batch are limited anyway",
     ),
     "spark.sql.execution.arrow.maxRecordsPerBatch": (
-        "32768",
+        "65536",
         "a batch costs Python a millisecond however few rows it has, and Spark's default is 10,000",
     ),
     "spark.sql.shuffle.partitions": (

@@ -38,13 +38,13 @@ class Splittable:
 
     def __init__(self, specs: Sequence[Spec], schema: StructType, zone: str) -> None:
         reader = Reader(Source(arrow_schema(schema, zone).empty_table()))
-        rows = arrange(specs[0].window, reader)
         self.specs = specs
         self.bounds: list[Bound] = []
         self.too_wide: list[str] = []  # for each spec: what cannot be sent of it, and why
         self.reason = _reason(specs, reader) or _unlike_spark(specs[0].window.order_by, schema, reader)
         if self.reason is not None:
             return
+        rows = arrange(specs[0].window, reader)
         for spec in specs:
             noted = Noting()
             columns = Columns(reader, rows, noted)

@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 
 import sash
 from sash.aggregators import ALGORITHMS
+from sash.engine import running
 from sash.engine.columns import Column
 from sash.engine.running import Batch, Run, answer_whole
 from sash.testing.counting import counting
 from sash.testing.monoids import Affine, Concat, Sum
 from sash.windows.bounds import Bounds, Every, EveryRows
+from sash.windows.framing import Rows
 
 IN_ORDER = [name for name, each in ALGORITHMS.items() if each.card.order == "in order" and not each.card.fixed]
 
@@ -307,6 +309,25 @@ def test_any_cut_gives_the_same_bytes_through_snapshots_too(bounds):
         assert np.concatenate([each.rows for each in answered]).tolist() == whole.rows.tolist()
         for place, column in enumerate(whole.answers):
             assert bits(joined(answered, place)) == bits(listed(column))
+
+
+@pytest.mark.parametrize("bounds", COMPILED, ids=str)
+def test_room_for_rows_that_are_expected_does_not_change_a_bit(bounds, monkeypatch):
+    monkeypatch.setattr(running, "LARGE", 2)
+    test_any_cut_gives_the_same_bytes_through_snapshots_too(bounds)
+
+
+def test_a_window_that_grows_is_given_room_for_what_it_will_hold():
+    rows = Rows(100, np.arange(0, 40_000, 2), np.zeros(20_000, np.bool_), None)
+    for bounds, size, room in (
+        (Bounds(span=60_000), 20_000, 30_001),
+        (Bounds(span=10**9), 20_000, 8 * 20_000),
+        (Bounds(rows=50_000), 20_000, 50_000),
+        (Bounds(rows=25_000, span=60_000), 20_000, 25_000),
+        (Bounds(), 20_000, 1),
+        (Bounds(span=60_000), 10, 1),
+    ):
+        assert running.expected(bounds, rows, 100, 100 + size) == room
 
 
 @pytest.mark.parametrize("min_rows", [0, 4, 9])
