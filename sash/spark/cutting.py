@@ -23,7 +23,8 @@ from sash.frames.arrow_tables import Source
 from sash.frames.measuring import in_units, measure
 from sash.spark.carrying import Memory
 from sash.spark.reaching import HotKey, Reach
-from sash.spark.slicing import BACK, FRONT, MIDDLE, MOST_BYTES, OWN, Records, Sorting, Split, needed_columns, unpacked
+from sash.spark.slicing import BACK, FRONT, MIDDLE, MOST_BYTES, OWN, Records, Split, needed_columns, unpacked
+from sash.spark.sorting import Sorting
 
 if TYPE_CHECKING:
     from sash.frames.spec import Spec

@@ -25,7 +25,8 @@ from sash.frames.arrow_tables import Source
 from sash.frames.measuring import measure
 from sash.spark.passing import AtRows, Given, Lane
 from sash.spark.reaching import HotKey, Reach
-from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, Sorting, Split, unpacked, with_constants
+from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, Split, unpacked, with_constants
+from sash.spark.sorting import Sorting
 
 if TYPE_CHECKING:
     from sash.frames.spec import Spec

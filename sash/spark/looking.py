@@ -82,12 +82,9 @@ def look(specs: Sequence[Spec], table: DataFrame, zone: str) -> Found | None:
             raise UnsupportedError(f"these windows cannot be split: {splittable.reason}. Leave out split_hot_keys(...)")
         return None
     largest = _largest(specs, table)
-    least = _least(asked, largest)
-    kept = [k for k, (n, last) in enumerate(zip(largest[ROWS], largest[LAST], strict=True)) if _is_hot(n, last, least)]
-    if not kept:
+    hot, wanted = _hot(asked, largest)
+    if not wanted:
         return None
-    hot = largest.take(pa.array(kept[:MOST_KEYS]))
-    wanted = [_n_ranges(n, asked.ranges, least) for n in hot[ROWS].to_pylist()]
     counted = _counted(specs, table, hot, wanted, is_single=largest.num_rows == 1)
     ranges = [each.ranges(n) for each, n in zip(counted, wanted, strict=True)]
     keys = [_key(specs, table, hot.slice(k, 1), each, splittable) for k, each in enumerate(ranges)]
@@ -131,15 +128,19 @@ def _largest(specs: Sequence[Spec], table: DataFrame) -> Any:
     return counted.orderBy(functions.desc(ROWS)).limit(MOST_KEYS + 1).toArrow()
 
 
+def _hot(asked: Placement, largest: Any) -> tuple[Any, list[int]]:
+    """Those of the largest keys that are hot, and how many ranges are wanted of each."""
+    least, found = _least(asked, largest), zip(largest[ROWS], largest[LAST], strict=True)
+    kept = [k for k, (n, last) in enumerate(found) if n.as_py() > least and last.as_py() is not None]
+    hot = largest.take(pa.array(kept[:MOST_KEYS], pa.int64()))
+    return hot, [_n_ranges(n, asked.ranges, least) for n in hot[ROWS].to_pylist()]
+
+
 def _least(asked: Placement, largest: Any) -> int:
     """A key of more rows is hot. If ranges are forced and nothing was said, a tenth of the largest one makes it so."""
     if asked.hotter_than is not None:
         return asked.hotter_than
     return HOT if asked.ranges == "auto" else max(largest[ROWS].to_pylist(), default=0) // 10
-
-
-def _is_hot(n: Any, last: Any, least: int) -> bool:
-    return bool(n.as_py() > least and last.as_py() is not None)
 
 
 def _n_ranges(n_rows: int, ranges: Any, least: int) -> int:

@@ -16,7 +16,7 @@ from sash.frames.measuring import scale_of
 from sash.spark.carrying import ColumnMemory, Memory
 from sash.spark.reaching import HotKey, Reach
 from sash.spark.schemas import arrow_schema
-from sash.spark.slicing import sortable
+from sash.spark.sorting import sortable
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType

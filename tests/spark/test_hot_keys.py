@@ -24,7 +24,8 @@ from sash.spark.cutting import Cutting
 from sash.spark.joining import Joining
 from sash.spark.looking import ROUNDS, Counting, Counts, between, look, refined, slices_of
 from sash.spark.reaching import HotKey
-from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, SLOT, Packing, Split, in_order, unpacked
+from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, SLOT, Packing, Split, unpacked
+from sash.spark.sorting import in_order
 from sash.testing.monoids import Affine
 from tests.frames.tables import as_table, same, tables
 from tests.frames.tables import in_order as rows_in_order
