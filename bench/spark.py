@@ -19,7 +19,7 @@ import os
 import tempfile
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,22 +45,30 @@ WITH_TREE = (100, 10_000, 60)  # of both, those that the tree is asked for too
 RANGES = 8
 
 
-def run(quick: bool = False, n: int | None = None) -> Iterator[dict[str, Any]]:
+PARTS = ("memory", "sweep", "many keys", "default", "python", "hot key", "hot tasks")
+
+
+def run(quick: bool = False, n: int | None = None, parts: Sequence[str] = PARTS) -> Iterator[dict[str, Any]]:
     """Rows of ratios, one bar after the other."""
     n = n or (1_000_000 if quick else 10_000_000)
     spark = sash.spark.session("bench", memory="6g", settings=SETTINGS)
     with tempfile.TemporaryDirectory() as folder:
-        yield from memory(spark, n, folder)
-        require_same_answers(spark, folder)
-        for keys in (1, 100, 10_000):
-            yield from sweep(spark, n, keys, folder, quick=quick)
-        yield from many_keys(spark, n, folder)
-        yield from against_default(spark, folder, quick=quick)
-        yield from against_python(spark, folder, quick=quick)
-        yield from hot_key(spark, n, folder, repeats=1 if quick else 3)
-        spark.stop()
-        alone = sash.spark.session("bench", master="local[1]", memory="6g", settings=SETTINGS)
-        yield from hot_tasks(alone, n, folder)
+        ways: dict[str, Callable[[], Iterator[dict[str, Any]]]] = {
+            "memory": lambda: memory(spark, n, folder),
+            "sweep": lambda: sweeps(spark, n, folder, quick=quick),
+            "many keys": lambda: many_keys(spark, n, folder),
+            "default": lambda: against_default(spark, folder, quick=quick),
+            "python": lambda: against_python(spark, folder, quick=quick),
+            "hot key": lambda: hot_key(spark, n, folder, repeats=1 if quick else 3),
+        }
+        for part in PARTS[:-1]:
+            if part in parts:
+                yield from ways[part]()
+        if "hot tasks" in parts:
+            rides(spark, n, 1, folder)  # written by two
+            spark.stop()
+            alone = sash.spark.session("bench", master="local[1]", memory="6g", settings=SETTINGS)
+            yield from hot_tasks(alone, n, folder)
 
 
 # --- tables and clocks -----------------------------------------------------------------------------
@@ -85,6 +93,12 @@ def seconds(build: Callable[[], Any], repeats: int = 2) -> float:
         build().write.format("noop").mode("overwrite").save()
         shortest = min(shortest, time.perf_counter() - before)
     return shortest
+
+
+def by_turns(ours: Callable[[], Any], other: Callable[[], Any], repeats: int = 2) -> tuple[float, float]:
+    """The times of two jobs that take turns, so that what the machine does else is shared."""
+    turns = [(seconds(ours, 1), seconds(other, 1)) for _ in range(repeats)]
+    return min(each for each, _ in turns), min(each for _, each in turns)
 
 
 def identity(table: Any, order: str = "ts, id") -> Any:
@@ -124,27 +138,38 @@ def require_same_answers(spark: Any, folder: str) -> None:
 # --- bars ------------------------------------------------------------------------------------------
 
 
+def sweeps(spark: Any, n: int, folder: str, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """All lengths of windows over tables of one, many and very many keys."""
+    require_same_answers(spark, folder)
+    for keys in (1, 100, 10_000):
+        yield from sweep(spark, n, keys, folder, quick=quick)
+
+
 def sweep(spark: Any, n: int, keys: int, folder: str, *, quick: bool) -> Iterator[dict[str, Any]]:
     """All lengths of windows over one table: at most 1.5 times identity, flat, ahead of the tree from 100 rows on."""
     table = rides(spark, n, keys, folder)
     seconds(lambda: spec_of(rows=10)(table.limit(1_000)), repeats=1)  # loads the machine code
-    least = seconds(lambda: identity(table))
-    flat = []
+    seconds(lambda: identity(table), repeats=1)
+    times, ratios = [], []
     windows = [("rows", each) for each in ROWS] + [("minutes", each) for each in MINUTES]
     for unit, length in windows[1::3] if quick else windows:
-        ours = seconds(lambda unit=unit, length=length: spec_of(**{unit: length})(table))
-        flat.append(ours)
+        spec = spec_of(**{unit: length})
+        ours, least = by_turns(lambda spec=spec: spec(table), lambda: identity(table))
+        times.append(ours)
+        ratios.append(ours / least)
         found = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
         if length in WITH_TREE:
             found["tree / ours"] = round(native(spark, table, tree=True, **{unit: length}) / ours, 2)
         yield {"what": f"{keys} keys, {length} {unit}", **found}
-    yield {"what": f"{keys} keys, all lengths", "longest / shortest": round(max(flat) / min(flat), 2)}
+    found = {"longest / shortest": round(max(times) / min(times), 2)}
+    found["the same of ratios"] = round(max(ratios) / min(ratios), 2)  # what the machine did else falls out
+    yield {"what": f"{keys} keys, all lengths", **found}
 
 
 def many_keys(spark: Any, n: int, folder: str) -> Iterator[dict[str, Any]]:
     """A tenth as many keys as rows."""
     table = rides(spark, n, n // 10, folder)
-    least, ours = seconds(lambda: identity(table)), seconds(lambda: spec_of(rows=10)(table))
+    ours, least = by_turns(lambda: spec_of(rows=10)(table), lambda: identity(table))
     found = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
     yield {"what": f"{n // 10} keys of 10 rows", **found}
 
@@ -183,8 +208,7 @@ def against_python(spark: Any, folder: str, *, quick: bool, rows: int = 1_000) -
     table = rides(spark, n, 10, folder)
     over = Window.partitionBy("k").orderBy("ts", "id").rowsBetween(1 - rows, 0)
     spec = sash.window(by="k", order_by=["ts", "id"]).rows(rows).agg(mean=sash.agg(Mean, "x"))
-    ours = seconds(lambda: spec(table), repeats=3)
-    least = seconds(lambda: identity(table), repeats=3)  # nothing that goes through Python can be faster
+    ours, least = by_turns(lambda: spec(table), lambda: identity(table), repeats=4)  # the least that Python can do
     found: dict[str, Any] = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
     for name, function in _in_python().items():
         if function is None:
@@ -378,13 +402,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer windows, nothing recorded")
     parser.add_argument("--rows", type=int, help="so many rows, nothing recorded")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts, nothing recorded")
     given = parser.parse_args()
     rows, begin = [], time.perf_counter()
-    for row in run(given.quick, given.rows):
+    for row in run(given.quick, given.rows, given.only):
         shown = "  ".join(f"{key} {value}" for key, value in row.items() if key != "what")
         print(f"{(time.perf_counter() - begin) / 60:5.1f} min  {row['what']:<28}  {shown}", flush=True)
         rows.append(row)
-    if not given.quick and given.rows is None:
+    if not given.quick and given.rows is None and given.only is PARTS:
         print(f"recorded in {record(NAME, rows)}")
 
 
