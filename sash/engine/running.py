@@ -7,7 +7,7 @@
 
 Splitting law: however the sorted rows are cut into batches, the answers are the same bytes. The reasons: frames do
 not depend on the cut; the sequence of inserts, evictions and queries follows from the frames alone; and rings
-grow when they are full, never earlier because a batch is large.
+grow when they are full, earlier only where their size decides no answer (structures.PLAIN).
 
 What is carried from one batch to the next is bounded by the longest window (and the lag), not by the largest key: the
 partials inside the algorithm, the order values of the rows in the window, and the columns of rows that

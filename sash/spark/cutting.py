@@ -33,7 +33,7 @@ SMALLEST = np.iinfo(np.int64).min
 
 
 class Cutting:
-    """Records of packed slices in, sorted by slot and slice; records for the second pass out."""
+    """Records of packed slices in, sorted by slot and slice; records for joining out."""
 
     def __init__(self, specs: Sequence[Spec], split: Split) -> None:
         self._specs, self._split = specs, split

@@ -51,7 +51,7 @@ def _by_range(records: DataFrame, found: Found, begin: Callable[[], Any], schema
     moved = records.repartitionById(found.split.n_slots, functions.col(SLOT))
     if found.is_small:
         return moved.mapInArrow(task(lambda: Holding(begin())), schema)
-    return moved.sortWithinPartitions(SLOT, "stage", "lane", "source", "number").mapInArrow(task(begin), schema)
+    return moved.sortWithinPartitions(*RECORD.names[:-1]).mapInArrow(task(begin), schema)
 
 
 def _task_number() -> int:
