@@ -40,9 +40,12 @@ class Sorting:
 
     def finish(self) -> Iterator[Any]:
         """The last slice."""
-        held, self._held = self._held, []
-        for rows in held if are_in_order(held, self._order_by) else [in_order(joined(held), self._order_by)]:
-            yield from (rows.slice(first, PIECE) for first in range(0, rows.num_rows, PIECE))
+        if not self._held:
+            return
+        rows, is_ordered = joined(self._held), are_in_order(self._held, self._order_by)
+        self._held = []
+        rows = rows if is_ordered else in_order(rows, self._order_by)
+        yield from (rows.slice(first, PIECE) for first in range(0, rows.num_rows, PIECE))
 
 
 def are_in_order(batches: Sequence[Any], order_by: Sequence[str]) -> bool:
