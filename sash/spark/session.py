@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from pyspark.sql import SparkSession
@@ -13,6 +14,7 @@ from pyspark.sql import SparkSession
 from sash.errors import DeclarationError
 from sash.spark.java import find_java
 
+EXECUTORS = "spark.executorEnv."  # before the name of a variable of their environment
 SETTINGS = {  # setting: (value, why); {cores} is the number of cores
     "spark.sql.session.timeZone": ("UTC", "times mean the same on every machine"),
     "spark.sql.execution.arrow.pyspark.enabled": ("true", "toPandas and createDataFrame by column, not by row"),
@@ -47,6 +49,16 @@ SETTINGS = {  # setting: (value, why); {cores} is the number of cores
         "the default starts five processes for every file that it renames here: a third of a small micro-batch",
     ),
     "spark.python.worker.reuse": ("true", "a worker that lives on keeps its machine code loaded"),
+    "spark.python.unix.domain.socket.enabled": (
+        "true",
+        "rows go to Python and back without TCP, which takes longer and, full both ways, has been seen to stand still",
+    ),
+    "spark.executorEnv.MALLOC_ARENA_MAX": ("1", "memory that a thread hands back is there for the others"),
+    "spark.executorEnv.MALLOC_MMAP_THRESHOLD_": (
+        "1073741824",
+        "large memory is used once more instead of handed back: fresh pages take longer than what is written to them",
+    ),
+    "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": ("1073741824", "the same, for memory at the end of the heap"),
 }
 
 
@@ -67,7 +79,8 @@ def session(
     chosen = {name: value.format(cores=os.cpu_count() or 1) for name, (value, _) in SETTINGS.items()}
     for name, value in {**chosen, **_executor_environment(), **asked}.items():
         builder = builder.config(name, value)
-    return builder.getOrCreate()
+    with _environment_of_java():
+        return builder.getOrCreate()
 
 
 def _unchanged(running: SparkSession, asked: Mapping[str, str]) -> SparkSession:
@@ -93,10 +106,23 @@ def _prepare_environment() -> None:
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
 
 
+@contextlib.contextmanager
+def _environment_of_java() -> Iterator[None]:
+    """While Java starts, what executors have in their environment: a local session has them in the same process."""
+    said = {name.removeprefix(EXECUTORS): value for name, (value, _) in SETTINGS.items() if name.startswith(EXECUTORS)}
+    added = {name: value for name, value in said.items() if name not in os.environ}
+    os.environ.update(added)
+    try:
+        yield
+    finally:
+        for name in added:
+            del os.environ[name]
+
+
 def _executor_environment() -> dict[str, str]:
     """Where machine code is kept, for executors in processes of their own."""
     kept = os.environ.get("SASH_CACHE_DIR")
-    return {} if kept is None else {"spark.executorEnv.SASH_CACHE_DIR": kept}
+    return {} if kept is None else {EXECUTORS + "SASH_CACHE_DIR": kept}
 
 
 def _text(value: Any) -> str:
