@@ -108,6 +108,11 @@ class Bound(NamedTuple):
         pairs = zip(unnested(results, len(self.monoids)), self.monoids, strict=True)
         return self._shown([take_answer(each, monoid) for each, monoid in pairs])
 
+    @property
+    def has_plain_answers(self) -> bool:
+        """Whether it has one answer, which nothing is done to."""
+        return self.names is None and len(self.monoids) == 1 and self.monoids[0].finish is None
+
     def answer_of_nothing(self) -> Any:
         """What a window without rows answers."""
         return self._shown([answer_of_nothing(monoid) for monoid in self.monoids])

@@ -26,13 +26,16 @@ class OneRow:
 
     def put(self, values: tuple[Any, ...]) -> None:
         """Write the values of one event."""
-        if self._valid is not None:
-            self._valid[0] = all(values[place] is not None for place in self._places)
-            if not self._valid[0]:
-                return
+        if self._valid is None:
+            for column, place in zip(self._values, self._places):  # noqa: B905 - as many, and on every event's way
+                column[0] = values[place]
+            return
+        self._valid[0] = all(values[place] is not None for place in self._places)
+        if not self._valid[0]:
+            return
         for column, place in zip(self._values, self._places, strict=True):
             column[0] = values[place]
-            if self._valid is not None and column.dtype.kind in "iub" and column[0] != values[place]:
+            if column.dtype.kind in "iub" and column[0] != values[place]:
                 raise DataError(f"{values[place]!r} is no {column.dtype}; give dtype= the type of the values")
 
 

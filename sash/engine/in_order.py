@@ -23,7 +23,10 @@ MANY = 1000  # calls of machine code: as many pay for a loop of its own
 class InOrderAggregator:
     """A window over events in order of arrival."""
 
-    __slots__ = ("__weakref__", "_bound", "_built", "_columns", "_refuses_floats", "_results", "_rows", "_state")
+    __slots__ = (
+        "__weakref__", "_bound", "_built", "_columns", "_is_plain", "_n_values", "_refuses_floats", "_results", "_rows",
+        "_state",
+    )  # fmt: skip
 
     def __init__(self, built: Built, bound: Bound, *, inexact: bool = False) -> None:
         self._built = built
@@ -32,6 +35,8 @@ class InOrderAggregator:
         self._refuses_floats = subtracts and not inexact and any(monoid.exact is None for monoid in bound.monoids)
         self._state = new_state(built, SMALLEST)
         self._results = built.cells.results(1)
+        self._n_values = values_of_event(bound)
+        self._is_plain = not built.is_compiled and bound.has_plain_answers  # answers are read as they stand
         self._rows = bound.rows()
         self._columns = nested([row.columns for row in self._rows])
 
@@ -44,12 +49,15 @@ class InOrderAggregator:
 
     def insert(self, *values: Any, **named: Any) -> None:
         """Append one event, None for null; several values if the aggregates take several, by name if they name them."""
-        event = self._event(values, named)
+        if named or self._refuses_floats or len(values) != self._n_values:
+            values = self._event(values, named)
         for row in self._rows:
-            row.put(event)
-        if len(self) == self._capacity:
-            self._resize(2 * self._capacity)
-        elif 4 * len(self) < self._capacity:
+            row.put(values)
+        at = self._state.at
+        n, capacity = at[END] - at[OLDEST], at[MASK] + 1
+        if n == capacity:
+            self._resize(2 * int(capacity))
+        elif 4 * n < capacity > SMALLEST:
             self._shrink()
         self._built.fifo.insert(self._state, self._columns, 0)
 
@@ -64,15 +72,17 @@ class InOrderAggregator:
 
     def evict(self) -> None:
         """Remove the oldest event."""
-        if len(self) == 0:
+        at = self._state.at
+        if at[END] == at[OLDEST]:
             raise EmptyWindowError("evict() on an empty window")
         self._built.fifo.evict(self._state)
-        if 4 * len(self) < self._capacity:
+        if 4 * (at[END] - at[OLDEST]) < at[MASK] + 1 > SMALLEST:
             self._shrink()
 
     def query(self) -> Any:
         """Aggregate everything in the window; null (None) if it holds nothing to aggregate."""
-        if len(self) == 0:
+        at = self._state.at
+        if at[END] == at[OLDEST]:
             return self._bound.answer_of_nothing()
         return self._answer(self._built.fifo.query(self._state))
 
@@ -133,7 +143,7 @@ class InOrderAggregator:
 
     def _answer(self, cell: int) -> Any:
         self._built.cells.lower(self._results, 0, self._state.pool, cell)
-        return self._bound.answer(self._results)
+        return self._results[0][0] if self._is_plain else self._bound.answer(self._results)
 
     @property
     def _capacity(self) -> int:
@@ -169,10 +179,14 @@ def event_of(bound: Bound, values: tuple[Any, ...], named: dict[str, Any]) -> tu
                 f"insert takes {', '.join(bound.columns) or 'values without names'}, got {', '.join(named)}"
             )
         values = tuple(named[name] for name in bound.columns)
-    n_values = max(bound.n_values, 1)  # a count of rows is told of each by some value
-    if len(values) != n_values:
-        raise DataError(f"insert takes {n_values} value(s), got {len(values)}")
+    if len(values) != values_of_event(bound):
+        raise DataError(f"insert takes {values_of_event(bound)} value(s), got {len(values)}")
     return values
+
+
+def values_of_event(bound: Bound) -> int:
+    """How many values insert takes: a count of rows is told of each by some value."""
+    return max(bound.n_values, 1)
 
 
 @lru_cache(maxsize=256)

@@ -28,7 +28,7 @@ from pyspark.sql import functions as fn
 from sash.errors import DeclarationError, UnsupportedError
 from sash.frames.spec import Spec, Together
 from sash.frames.streaming import shown
-from sash.spark.shards import NEWEST, PACKED, ROWS_OUT, packing, unpacking
+from sash.spark.shards import NEWEST, PACKED, packing, pieces_of, unpacking
 from sash.spark.shipping import pack, unpack
 from sash.spark.streaming import planned, with_hashes
 from sash.stores import Store, open_store
@@ -224,7 +224,7 @@ def _in_order(pieces: list[tuple[int, int, Any]]) -> Any:
 def _answers(plan: Plan, store: Store, turn: Turn, shard: int, rows: Any) -> Any:
     """Let a shard do its part of a batch, and pack what it gives out."""
     outcome = take_stored(plan, store, turn, shard, rows)
-    pieces = [each.slice(begin, ROWS_OUT) for each in outcome.tables for begin in range(0, each.num_rows, ROWS_OUT)]
+    pieces = [piece for each in outcome.tables for piece in pieces_of(each)]
     parts: list[bytes | None] = [write_table(each) for each in pieces]
     parts = parts or [None]  # which carries what was counted
     rest = [0] * (len(parts) - 1)

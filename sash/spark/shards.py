@@ -22,7 +22,8 @@ from sash.streams.timing import newest_of
 PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 200_000  # at most, before they are sent on
-ROWS_OUT = 100_000  # in one row of the answer
+ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
+PIECE_BYTES = 1 << 18  # of packed rows: arrays of half a region (1 MB or more) and up keep Java's collector busy
 END = "__sash_end"  # when history ended
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 
@@ -63,18 +64,35 @@ def _packed(rows: Any, n_shards: int) -> tuple[list[int], list[bytes]]:
     there, first, n = np.unique(shards[order], return_index=True, return_counts=True)
     if there[0] != 0:  # it is always called, because some shard has to know that a checkpoint is of another query
         there, first, n = (np.append(np.zeros(1, each.dtype), each) for each in (there, first, n))
-    parts = [write_table(rows.slice(begin, size)) for begin, size in zip(first.tolist(), n.tolist(), strict=True)]
-    return there.tolist(), parts
+    labelled = [
+        (shard, piece)
+        for shard, begin, size in zip(there.tolist(), first.tolist(), n.tolist(), strict=True)
+        for piece in pieces_of(rows.slice(begin, size))
+    ]
+    return [shard for shard, _ in labelled], [write_table(piece) for _, piece in labelled]
+
+
+def pieces_of(rows: Any) -> Iterator[Any]:
+    """Rows in pieces of few bytes; one piece if there are none."""
+    most = 1 + PIECE_BYTES * rows.num_rows // (1 + rows.nbytes)
+    return (rows.slice(begin, most) for begin in range(0, max(1, rows.num_rows), most))
 
 
 def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
     """What unpacks answers."""
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
+        gathered: list[Any] = []
         for batch in batches:
-            for packed in batch.column(PACKED):
-                if packed.is_valid:
-                    yield from pa.ipc.open_stream(packed.as_buffer())
+            for packed in batch.column(PACKED).drop_null():
+                gathered.extend(pa.ipc.open_stream(packed.as_buffer()))
+                if sum(each.num_rows for each in gathered) >= ROWS_UNPACKED:
+                    yield from joined(gathered)
+                    gathered = []
+        yield from joined(gathered)
+
+    def joined(batches: list[Any]) -> Iterable[Any]:
+        return pa.Table.from_batches(batches).combine_chunks().to_batches() if batches else ()
 
     return run
 
@@ -129,8 +147,8 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         self._set_timer(outcome)
         counts = outcome.counts.as_dict()
         for table in outcome.tables:
-            for begin in range(0, table.num_rows, ROWS_OUT):
-                yield Row(**{PACKED: write_table(table.slice(begin, ROWS_OUT))}, **counts)
+            for piece in pieces_of(table):
+                yield Row(**{PACKED: write_table(piece)}, **counts)
                 counts = dict.fromkeys(counts, 0)
         if any(counts.values()):
             yield Row(**{PACKED: None}, **counts)
