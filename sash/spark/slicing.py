@@ -37,7 +37,9 @@ RECORD = pa.schema(
     ]
 )
 PACKED, MOST_BYTES = 1 << 17, 1 << 25  # rows that are packed at once, or fewer if they are wide
-RECORD_BYTES = 1 << 18  # of a record: arrays of half a region (1 MB or more) and up set Java's collector marking all else
+RECORD_BYTES = (
+    1 << 18
+)  # of a record: arrays of half a region (1 MB or more) and up set Java's collector marking all else
 
 
 class Slices(NamedTuple):

@@ -24,7 +24,7 @@ from sash.spark.cutting import Cutting
 from sash.spark.joining import Joining
 from sash.spark.looking import ROUNDS, Counting, Counts, between, look, refined, slices_of
 from sash.spark.reaching import HotKey
-from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, SLOT, Packing, Split, unpacked
+from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, RECORD_BYTES, SLOT, Packing, Split, unpacked
 from sash.spark.sorting import in_order
 from sash.testing.monoids import Affine
 from tests.frames.tables import as_table, same, tables
@@ -205,6 +205,17 @@ def test_rows_may_be_read_in_any_order(window):
     table = pa.table({"t": pa.array([i // 3 for i in range(600)]), "i": pa.array(range(600))})
     spec = replace(window, order_by=("t", "i")).agg(path=sash.agg(Affine, "i"))
     split, records = records_of([spec], shuffled(table), hot(table, [20, 21, 90]), size=50)
+    assert joined([spec], split, records) == spec(table).to_pylist()
+
+
+@pytest.mark.parametrize("is_shuffled", [False, True])
+def test_records_are_small_however_large_slices_are(is_shuffled):
+    n = 30_000
+    table = pa.table({"t": pa.array(range(n)), "i": pa.array(range(n)), "x": [f"{i:0100}" for i in range(n)]})
+    spec = W.rows(1_000).agg(path=sash.agg(Affine, "i"))
+    split, records = records_of([spec], shuffled(table) if is_shuffled else table, hot(table, [n // 2]), size=n)
+    sizes = [len(each.as_buffer()) for each in records["data"]]
+    assert RECORD_BYTES / 2 < max(sizes) < RECORD_BYTES * 1.1
     assert joined([spec], split, records) == spec(table).to_pylist()
 
 

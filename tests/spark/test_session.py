@@ -7,6 +7,7 @@ import os
 import stat
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import sash
@@ -117,6 +118,17 @@ def test_settings_that_a_running_session_does_not_have_are_an_error(spark):
     with pytest.raises(sash.DeclarationError, match=r"timeZone is 'UTC', not 'Asia/Tokyo'. Stop it first"):
         sash.spark.session(settings={"spark.sql.session.timeZone": "Asia/Tokyo"})
     assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
+
+
+def test_java_and_workers_have_the_environment_of_executors_and_the_driver_has_not(spark):
+    def environment(batches):
+        for _ in batches:
+            yield pa.RecordBatch.from_pydict({"found": [os.environ.get("MALLOC_ARENA_MAX", "")]})
+
+    (row,) = spark.range(1).mapInArrow(environment, "found string").collect()
+    assert row.found == sash.spark.SETTINGS["spark.executorEnv.MALLOC_ARENA_MAX"][0]
+    assert spark._jvm.java.lang.System.getenv("MALLOC_ARENA_MAX") == row.found
+    assert "MALLOC_ARENA_MAX" not in os.environ
 
 
 def test_every_setting_has_a_reason_and_is_set(spark):

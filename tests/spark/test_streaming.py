@@ -18,7 +18,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import sash
-from sash.spark.shards import packing
+from sash.spark.shards import PIECE_BYTES, ROWS_UNPACKED, packing, unpacking
 from sash.streams.blocks import read_table
 from sash.streams.contract import HASH
 
@@ -264,6 +264,21 @@ def test_the_first_shard_is_called_in_every_micro_batch():
     assert packed.column("shard").to_pylist() == [0, 1, 2]
     found = [read_table(each.as_py()).column("x").to_pylist() for each in packed.column("packed")]
     assert found == [[], [1, 3], [2]]
+
+
+def test_rows_are_packed_in_small_pieces_and_unpacked_in_large_batches():
+    n = 100_000
+    hashes, times = pa.array(np.arange(n) % 2), pa.array(np.arange(n), pa.timestamp("us"))
+    rows = pa.table({HASH: hashes, "x": pa.array(range(n)), "ts": times})
+    (packed,) = packing(2, "ts")(rows.to_batches())
+    assert max(len(each.as_py()) for each in packed.column("packed")) < PIECE_BYTES * 1.1
+    shards = [read_table(each.as_py()) for each in packed.column("packed")]
+    for shard in (0, 1):  # in the order they came in
+        own = [each for each, label in zip(shards, packed.column("shard").to_pylist(), strict=True) if label == shard]
+        assert pa.concat_tables(own).column("x").to_pylist() == list(range(shard, n, 2))
+    unpacked = list(unpacking()([packed]))
+    assert [each.num_rows for each in unpacked][:1] >= [ROWS_UNPACKED]
+    assert sum(each.num_rows for each in unpacked) == n
 
 
 @pytest.mark.parametrize("zone", ["America/New_York", "Asia/Tokyo"])
