@@ -11,6 +11,7 @@ INSTALLED_BENCH := $(VENV)/.installed-bench
 INSTALLED_SPARK := $(VENV)/.installed-spark
 INSTALLED_DEMO := $(VENV)/.installed-demo
 INSTALLED_DOCS := $(VENV)/.installed-docs
+ENGINES := build/engines/flink build/engines/pathway
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 PYTEST := $(BIN)/python -m pytest -q -n $(JOBS)
 
@@ -19,7 +20,7 @@ SASH_CACHE_DIR ?= $(CURDIR)/$(VENV)/machine-code
 export SASH_CACHE_DIR
 
 .PHONY: help setup test test-all test-jit test-nojit test-bounds test-spark test-spark-quick test-faults-quick test-faults check format \
-	demo demo-quick demo-small docs wheel bench bench-large bench-spark bench-stream clean
+	demo demo-quick demo-small docs wheel bench bench-large bench-spark bench-stream bench-engines clean
 
 help: ## list the targets
 	@grep -E '^[a-z-]+:.*## ' Makefile | sed -e 's/:.*## /~/' | awk -F '~' '{ printf "  make %-12s %s\n", $$1, $$2 }'
@@ -93,6 +94,15 @@ bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own window
 
 bench-stream: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## streams against Spark's own windows; minutes, fewer with QUICK=--quick
 	$(BIN)/python -m bench.stream $(QUICK)
+
+bench-engines: $(INSTALLED_BENCH) $(INSTALLED_SPARK) $(ENGINES) ## windows at every row beside Flink and Pathway; half an hour, and a gigabyte of them
+	$(BIN)/python -m bench peers-engines
+
+build/engines/flink: PACKAGE = apache-flink==2.3.0
+build/engines/pathway: PACKAGE = pathway==0.33.0
+$(ENGINES):  # each apart: what one needs, another refuses
+	$(PYTHON) -m venv $@
+	$@/bin/python -m pip install --quiet --disable-pip-version-check $(PACKAGE) || (rm -rf $@ && false)
 
 clean: ## remove .venv and everything made by tools
 	rm -rf $(VENV) dist build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache .coverage

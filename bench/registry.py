@@ -11,7 +11,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from bench.cycles import IS_READABLE
-from bench.experiments import daba, fiba, mta, on_spark, pba, peers, reactive
+from bench.experiments import daba, engines, fiba, mta, on_spark, pba, peers, reactive
 from bench.experiments.contract import Experiment, Row, Size
 
 SUITES = {  # module -> what it shows; those of our own, older than the experiments, and frozen like them
@@ -45,7 +45,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     for each in (
         *mta.EXPERIMENTS, *daba.EXPERIMENTS, *reactive.EXPERIMENTS, *pba.EXPERIMENTS, *fiba.EXPERIMENTS,
         *peers.EXPERIMENTS,
-        *on_spark.EXPERIMENTS,
+        *on_spark.EXPERIMENTS, *engines.EXPERIMENTS,
         *(_suite(*each) for each in SUITES.items()),
         *(_suite(*each, is_large=True) for each in LARGE.items()),
         *(_suite(*each, needs="spark") for each in ON_SPARK.items()),

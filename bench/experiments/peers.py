@@ -1,7 +1,7 @@
 """What a user would otherwise use, on the same data: whole columns, and single events.
 
 A peer gives its answers first; one that gives others than Sash is reported and not timed. Tables of many keys are the
-suite `tables`. Spark and Flink are peers too, of Spark tables and streams.
+suite `tables`; Spark's own windows are in `spark` and `stream`, other engines of streams in `peers-engines`.
 """
 
 from __future__ import annotations

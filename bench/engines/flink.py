@@ -1,0 +1,55 @@
+"""Flink's SQL OVER over files of rows: `python flink.py '{"path": ..., ...}'` prints answers or times as JSON.
+
+Its OVER takes what leaves a window back out of its state: sums subtract, and max keeps every value. State is on the
+heap, which is its fastest.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import Any
+
+from pyflink.table import EnvironmentSettings, TableEnvironment
+
+
+def tables(path: str, mode: str, cores: int) -> TableEnvironment:
+    """An environment with the rows, and a sink that forgets them."""
+    settings = EnvironmentSettings.in_batch_mode() if mode == "batch" else EnvironmentSettings.in_streaming_mode()
+    found = TableEnvironment.create(settings)
+    found.get_config().set("parallelism.default", str(cores))
+    found.get_config().set("table.local-time-zone", "UTC")
+    found.execute_sql(f"""
+        CREATE TABLE events (
+            k BIGINT, ts_ms BIGINT, x DOUBLE, `row` BIGINT, ts AS TO_TIMESTAMP_LTZ(ts_ms, 3), WATERMARK FOR ts AS ts
+        ) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv')""")
+    found.execute_sql("CREATE TABLE nowhere (`row` BIGINT, answer DOUBLE) WITH ('connector' = 'blackhole')")
+    return found
+
+
+def query(mode: str, function: str, seconds: int) -> str:
+    """Of every row its number and its answer; in batches it orders by numbers, as it cannot subtract from times."""
+    order, span = ("ts", f"INTERVAL '{seconds}' SECOND({len(str(seconds))})")
+    if mode == "batch":
+        order, span = ("ts_ms", f"{1_000 * seconds}")
+    over = f"PARTITION BY k ORDER BY {order} RANGE BETWEEN {span} PRECEDING AND CURRENT ROW"
+    return f"SELECT `row`, {function.upper()}(x) OVER ({over}) AS answer FROM events"
+
+
+def main(path: str, mode: str, function: str, seconds: int, cores: int, repeats: int) -> dict[str, Any]:
+    """Answers of all rows, if nothing is to be repeated; else the seconds of each run."""
+    found = tables(path, mode, cores)
+    if not repeats:
+        with found.execute_sql(query(mode, function, seconds)).collect() as answers:
+            return {"answers": [[row[0], row[1]] for row in answers]}
+    times = []
+    for _ in range(repeats):
+        before = time.perf_counter()
+        found.execute_sql(f"INSERT INTO nowhere {query(mode, function, seconds)}").wait()
+        times.append(time.perf_counter() - before)
+    return {"seconds": times}
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(**json.loads(sys.argv[1]))))
