@@ -28,7 +28,8 @@ from pyspark.sql import functions as fn
 from sash.errors import DeclarationError, UnsupportedError
 from sash.frames.spec import Spec, Together
 from sash.frames.streaming import shown
-from sash.spark.shards import NEWEST, PACKED, packing, pieces_of, unpacking
+from sash.spark.pieces import pieces_of
+from sash.spark.shards import NEWEST, PACKED, packing, unpacking
 from sash.spark.shipping import pack, unpack
 from sash.spark.streaming import planned, with_hashes
 from sash.stores import Store, open_store

@@ -11,6 +11,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 
 from sash.frames import buffers
+from sash.spark.pieces import pieces_of
 from sash.spark.seven_bits import from_text, to_text
 from sash.spark.shipping import unpack
 from sash.streams.blocks import read_table, write_table
@@ -23,7 +24,6 @@ PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 200_000  # at most, before they are sent on
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
-PIECE_BYTES = 1 << 18  # of packed rows: arrays of half a region (1 MB or more) and up keep Java's collector busy
 END = "__sash_end"  # when history ended
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 
@@ -70,12 +70,6 @@ def _packed(rows: Any, n_shards: int) -> tuple[list[int], list[bytes]]:
         for piece in pieces_of(rows.slice(begin, size))
     ]
     return [shard for shard, _ in labelled], [write_table(piece) for _, piece in labelled]
-
-
-def pieces_of(rows: Any) -> Iterator[Any]:
-    """Rows in pieces of few bytes; one piece if there are none."""
-    most = 1 + PIECE_BYTES * rows.num_rows // (1 + rows.nbytes)
-    return (rows.slice(begin, most) for begin in range(0, max(1, rows.num_rows), most))
 
 
 def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:

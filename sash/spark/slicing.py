@@ -19,6 +19,7 @@ import pyarrow as pa
 
 from sash.errors import DataError
 from sash.frames.measuring import measure
+from sash.spark.pieces import pieces_of
 from sash.spark.reaching import HotKey
 
 if TYPE_CHECKING:
@@ -37,9 +38,6 @@ RECORD = pa.schema(
     ]
 )
 PACKED, MOST_BYTES = 1 << 17, 1 << 25  # rows that are packed at once, or fewer if they are wide
-RECORD_BYTES = (
-    1 << 18
-)  # of a record: arrays of half a region (1 MB or more) and up set Java's collector marking all else
 
 
 class Slices(NamedTuple):
@@ -159,10 +157,8 @@ class Packing:
             order = np.argsort(places, kind="stable")
             rows, places = rows.take(pa.array(order)), places[order]
         records = Records(self._number)
-        most = 1 + RECORD_BYTES * len(rows) // (1 + rows.nbytes)
         for first, stop in runs(places):
-            for start in range(first, stop, most):
-                piece = rows.slice(start, min(most, stop - start))
+            for piece in pieces_of(rows.slice(first, stop - first)):
                 for where in self._where[places[first]]:
                     records.add(where, piece if where[1] == OWN else piece.select(self._columns[where[2]]))
         self._number = records.number

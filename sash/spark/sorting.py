@@ -1,6 +1,6 @@
 """Sorting: the rows of a slice in Spark's order, outside of Spark.
 
-Most slices come in order, as files are written in order of time; then nothing is moved.
+Most slices come in order, as files are written in order of time; then small batches are joined, and no row is moved.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import pyarrow as pa
 from sash.frames import buffers
 from sash.frames.carriers import is_ticks, ranks_of
 from sash.frames.measuring import measure
-from sash.spark.slicing import joined
+from sash.spark.slicing import MOST_BYTES, joined
 
 PIECE = 1 << 15  # rows that the engine gets at once: what it reads stays in the cache of a core
 
@@ -40,12 +40,21 @@ class Sorting:
 
     def finish(self) -> Iterator[Any]:
         """The last slice."""
-        if not self._held:
-            return
-        rows, is_ordered = joined(self._held), are_in_order(self._held, self._order_by)
-        self._held = []
-        rows = rows if is_ordered else in_order(rows, self._order_by)
-        yield from (rows.slice(first, PIECE) for first in range(0, rows.num_rows, PIECE))
+        held, self._held = self._held, []
+        for rows in in_groups(held) if are_in_order(held, self._order_by) else [in_order(joined(held), self._order_by)]:
+            yield from (rows.slice(first, PIECE) for first in range(0, rows.num_rows, PIECE))
+
+
+def in_groups(batches: Sequence[Any]) -> Iterator[Any]:
+    """Batches as fewer, each of about as many rows as the engine gets at once."""
+    group: list[Any] = []
+    for each in batches:
+        group.append(each)
+        if sum(rows.num_rows for rows in group) >= PIECE or sum(rows.nbytes for rows in group) >= MOST_BYTES:
+            yield joined(group)
+            group = []
+    if group:
+        yield joined(group)
 
 
 def are_in_order(batches: Sequence[Any], order_by: Sequence[str]) -> bool:

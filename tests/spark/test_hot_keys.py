@@ -23,8 +23,9 @@ from sash.spark.carrying import Memory
 from sash.spark.cutting import Cutting
 from sash.spark.joining import Joining
 from sash.spark.looking import ROUNDS, Counting, Counts, between, look, refined, slices_of
+from sash.spark.pieces import PIECE_BYTES
 from sash.spark.reaching import HotKey
-from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, RECORD_BYTES, SLOT, Packing, Split, unpacked
+from sash.spark.slicing import BACK, FRONT, MIDDLE, OWN, SLOT, Packing, Split, unpacked
 from sash.spark.sorting import in_order
 from sash.testing.monoids import Affine
 from tests.frames.tables import as_table, same, tables
@@ -215,7 +216,7 @@ def test_records_are_small_however_large_slices_are(is_shuffled):
     spec = W.rows(1_000).agg(path=sash.agg(Affine, "i"))
     split, records = records_of([spec], shuffled(table) if is_shuffled else table, hot(table, [n // 2]), size=n)
     sizes = [len(each.as_buffer()) for each in records["data"]]
-    assert RECORD_BYTES / 2 < max(sizes) < RECORD_BYTES * 1.1
+    assert PIECE_BYTES / 2 < max(sizes) < PIECE_BYTES * 1.1
     assert joined([spec], split, records) == spec(table).to_pylist()
 
 

@@ -18,7 +18,8 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import sash
-from sash.spark.shards import PIECE_BYTES, ROWS_UNPACKED, packing, unpacking
+from sash.spark.pieces import PIECE_BYTES
+from sash.spark.shards import ROWS_UNPACKED, packing, unpacking
 from sash.streams.blocks import read_table
 from sash.streams.contract import HASH
 
