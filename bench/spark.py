@@ -15,6 +15,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import tempfile
 import time
@@ -22,6 +23,8 @@ import urllib.request
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+
+import numpy as np
 
 import sash
 from bench.measuring import record
@@ -200,44 +203,85 @@ class Mean:
         return state[1] / state[0] if state[0] else None
 
 
+@sash.aggregate(state={"high": "f8", "low": "f8", "fall": "f8"})
+class LargestFall:
+    """How far values have fallen below an earlier one at most."""
+
+    identity = (-math.inf, math.inf, 0.0)
+
+    def lift(x):
+        return (x, x, 0.0)
+
+    def combine(older, newer):
+        fall = max(older[2], newer[2], older[0] - newer[1])
+        return (max(older[0], newer[0]), min(older[1], newer[1]), fall)
+
+    def lower(state):
+        return state[2]
+
+
 def against_python(spark: Any, folder: str, *, quick: bool, rows: int = 1_000) -> Iterator[dict[str, Any]]:
-    """An aggregate in Python against all ways that PySpark has for one over a window: 30 times at 1,000 rows."""
+    """Aggregates in Python against all ways that PySpark has for one over a window: 30 times at 1,000 rows.
+
+    One that Arrow has in C++ too, and one that nobody has.
+    """
     from pyspark.sql import Window
 
     n = 40_000 if quick else 2_000_000
     table = rides(spark, n, 10, folder)
     over = Window.partitionBy("k").orderBy("ts", "id").rowsBetween(1 - rows, 0)
-    spec = sash.window(by="k", order_by=["ts", "id"]).rows(rows).agg(mean=sash.agg(Mean, "x"))
-    ours, least = by_turns(lambda: spec(table), lambda: identity(table), repeats=4)  # the least that Python can do
-    found: dict[str, Any] = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
-    for name, function in _in_python().items():
-        if function is None:
-            found[f"{name} / ours"] = "not in this PySpark"
-        else:
-            theirs = seconds(lambda function=function: table.withColumn("mean", function("x").over(over)), repeats=1)
+    for aggregate, ways in ((Mean, _means()), (LargestFall, _largest_falls())):
+        spec = sash.window(by="k", order_by=["ts", "id"]).rows(rows).agg(y=sash.agg(aggregate, "x"))
+        _require_alike(spec, ways, over, table.where("id < 3000"))
+        ours, least = by_turns(lambda spec=spec: spec(table), lambda: identity(table), repeats=4)
+        found: dict[str, Any] = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
+        for name, function in ways.items():
+            if function is None:
+                found[f"{name} / ours"] = "not in this PySpark"
+                continue
+            theirs = seconds(lambda function=function: table.withColumn("y", function("x").over(over)), repeats=1)
             found[f"{name} / ours"] = round(theirs / ours, 1)
-    yield {"what": "a Python aggregate", **found}
+        yield {"what": f"in Python: {aggregate.__name__}", **found}
 
 
-def _in_python() -> dict[str, Any]:
+def _require_alike(spec: Any, ways: dict[str, Any], over: Any, table: Any) -> None:
+    ours = {row["id"]: row["y"] for row in spec(table).collect()}
+    for name, function in ways.items():
+        theirs = {} if function is None else table.withColumn("y", function("x").over(over)).collect()
+        if any(abs(ours[row["id"]] - row["y"]) > 1e-9 for row in theirs):
+            raise AssertionError(f"answers of {name} differ: {spec!r}")
+
+
+def _means() -> dict[str, Any]:
     """Means over windows as PySpark lets one write them; None: not in this version."""
+    import pyarrow.compute as pc
+
+    return {
+        **_in_columns(lambda values: float(values.mean()), lambda values: pc.mean(values).as_py()),
+        "Aggregator": _incremental(),
+    }
+
+
+def _largest_falls() -> dict[str, Any]:
+    """The same of largest falls, by numpy, as fast as it can be said."""
+
+    def fall(values: Any) -> float:
+        return float((np.maximum.accumulate(values) - values).max())
+
+    return _in_columns(lambda values: fall(values.to_numpy()), lambda values: fall(values.to_numpy()))
+
+
+def _in_columns(by_pandas: Any, by_arrow: Any) -> dict[str, Any]:
+    """Functions of a window as a column of pandas, and of Arrow."""
     import pandas as pd
     import pyarrow as pa
-    import pyarrow.compute as pc
     from pyspark.sql import functions
-
-    def by_pandas(values: pd.Series) -> float:
-        return float(values.mean())
-
-    def by_arrow(values: pa.Array) -> float:
-        return pc.mean(values).as_py()
 
     by_pandas.__annotations__ = {"values": pd.Series, "return": float}
     by_arrow.__annotations__ = {"values": pa.Array, "return": float}
     return {
         "pandas_udf": functions.pandas_udf(by_pandas, "double"),
         "arrow_udf": functions.arrow_udf(by_arrow, "double") if hasattr(functions, "arrow_udf") else None,
-        "Aggregator": _incremental(),
     }
 
 
