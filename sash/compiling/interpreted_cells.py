@@ -34,7 +34,7 @@ def interpreted_cells(monoid: Monoid) -> Cells:
         pool[dst] = None
 
     def lift_row(pool: Any, dst: int, columns: Any, i: int) -> None:
-        if len(columns) == 1 == n_inputs:  # most have one, which needs neither a list nor a search
+        if n_inputs == 1 and len(columns) == 1:  # most have one, which needs neither a list nor a search
             value = columns[0][i]
             pool[dst] = None if value is None else lift(value)
             return

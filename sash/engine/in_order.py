@@ -24,12 +24,14 @@ class InOrderAggregator:
     """A window over events in order of arrival."""
 
     __slots__ = (
-        "__weakref__", "_bound", "_built", "_columns", "_is_plain", "_n_values", "_refuses_floats", "_results", "_rows",
-        "_state",
+        "__weakref__", "_bound", "_built", "_columns", "_evict", "_insert", "_is_plain", "_is_single", "_lower",
+        "_n_values", "_query", "_refuses_floats", "_results", "_rows", "_state",
     )  # fmt: skip
 
     def __init__(self, built: Built, bound: Bound, *, inexact: bool = False) -> None:
         self._built = built
+        self._insert, self._evict, self._query = built.fifo[:3]  # at hand, on every event's way
+        self._lower = built.cells.lower
         self._bound = bound
         subtracts = built.algorithm.card.needs != ASSOCIATIVE and not dict(built.options).get("selective")
         self._refuses_floats = subtracts and not inexact and any(monoid.exact is None for monoid in bound.monoids)
@@ -37,11 +39,14 @@ class InOrderAggregator:
         self._results = built.cells.results(1)
         self._n_values = values_of_event(bound)
         self._is_plain = not built.is_compiled and bound.has_plain_answers  # answers are read as they stand
+        self._is_single = not built.is_compiled and [*map(tuple, bound.reads)] == [(0,)]  # an event is its one column
         self._rows = bound.rows()
         self._columns = nested([row.columns for row in self._rows])
 
     def __len__(self) -> int:
-        return int(self._state.at[END] - self._state.at[OLDEST])
+        at = self._state.at
+        n: int = at[END] - at[OLDEST]
+        return n
 
     def __repr__(self) -> str:
         aggregates = ", ".join(monoid.name for monoid in self._bound.monoids)
@@ -51,15 +56,16 @@ class InOrderAggregator:
         """Append one event, None for null; several values if the aggregates take several, by name if they name them."""
         if named or self._refuses_floats or len(values) != self._n_values:
             values = self._event(values, named)
-        for row in self._rows:
-            row.put(values)
+        if not self._is_single:
+            for row in self._rows:
+                row.put(values)
         at = self._state.at
         n, capacity = at[END] - at[OLDEST], at[MASK] + 1
         if n == capacity:
             self._resize(2 * int(capacity))
         elif 4 * n < capacity > SMALLEST:
             self._shrink()
-        self._built.fifo.insert(self._state, self._columns, 0)
+        self._insert(self._state, (values,) if self._is_single else self._columns, 0)
 
     def _event(self, values: tuple[Any, ...], named: dict[str, Any]) -> tuple[Any, ...]:
         event = event_of(self._bound, values, named)
@@ -75,7 +81,7 @@ class InOrderAggregator:
         at = self._state.at
         if at[END] == at[OLDEST]:
             raise EmptyWindowError("evict() on an empty window")
-        self._built.fifo.evict(self._state)
+        self._evict(self._state)
         if 4 * (at[END] - at[OLDEST]) < at[MASK] + 1 > SMALLEST:
             self._shrink()
 
@@ -84,7 +90,7 @@ class InOrderAggregator:
         at = self._state.at
         if at[END] == at[OLDEST]:
             return self._bound.answer_of_nothing()
-        return self._answer(self._built.fifo.query(self._state))
+        return self._answer(self._query(self._state))
 
     def bulk_insert(self, values: Any) -> None:
         """Append many events: values, tuples of values, an array, or a dict of arrays by column."""
@@ -142,7 +148,7 @@ class InOrderAggregator:
         self._built.algorithm.check(View(self._state, read, Folder(self._bound.monoids[0], lifted)))
 
     def _answer(self, cell: int) -> Any:
-        self._built.cells.lower(self._results, 0, self._state.pool, cell)
+        self._lower(self._results, 0, self._state.pool, cell)
         return self._results[0][0] if self._is_plain else self._bound.answer(self._results)
 
     @property
