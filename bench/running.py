@@ -58,7 +58,7 @@ def run_one(experiment: Experiment, size: Size, title: str) -> tuple[list[Row], 
             rows.append(row)
             show(f"{len(rows)} rows, {time.perf_counter() - began:.0f} s: {_where(row)}")
     seconds = time.perf_counter() - began
-    claims = experiment.claims(rows)
+    claims = [claim._replace(why="") if claim.holds else claim for claim in experiment.claims(rows)]
     if experiment.axes is None:
         for row in rows:
             print("  " + "  ".join(f"{key} {value}" for key, value in row.items()))

@@ -16,6 +16,7 @@ Invariants
     I2  slot j holds slice j                                         for slices of the last chunk, unfinished
     I3  PREFIX holds the slices of the chunk that the last slice is in
     I4  SLICE holds the rows since the last slice
+    I5  CURRENT is the first slice of the chunk that the last slice is in: no division is needed to find it
 
 Cost in calls of combine, for slices of one row: insert 1, and once in every chunk of b slices b - 2
 for the suffixes; answer 1 or 2 with the chunk length of theorem 1 or 2. Space: up to n + b slices.
@@ -47,10 +48,10 @@ from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
 from sash.errors import DeclarationError
 
-CHUNK, SLIDE, FILLED = N_COMMON, N_COMMON + 1, N_COMMON + 2  # slices a chunk; rows a slice; rows since
+CHUNK, SLIDE, FILLED, CURRENT = range(N_COMMON, N_COMMON + 4)  # slices a chunk; rows a slice; rows since
 SLICE, PREFIX, ANSWER, ROW, RING = 0, 1, 2, 3, 4
 
-SHAPE = Shape(n_scratch=4, n_registers=N_COMMON + 3)
+SHAPE = Shape(n_scratch=4, n_registers=N_COMMON + 4)
 
 
 class Boundaries(NamedTuple):
@@ -107,16 +108,18 @@ def build(cells: Cells, jit: Jit) -> Boundaries:
         if at[FILLED] == 0:
             clear(s.pool, SLICE)
         transfer(s.pool, RING + (end & at[MASK]), s.pool, SLICE)
-        if end % at[CHUNK] == 0:
+        if end == at[CURRENT] + at[CHUNK]:
+            at[CURRENT] = end
+        if end == at[CURRENT]:
             transfer(s.pool, PREFIX, s.pool, SLICE)
         else:
             combine(s.pool, PREFIX, PREFIX, SLICE)
         at[END] = end + 1
         at[OLDEST] = max(at[OLDEST], end + 1 - at[MASK])  # slots before are used again
         at[FILLED] = 0
-        if (end + 1) % at[CHUNK] != 0:
+        if end + 1 < at[CURRENT] + at[CHUNK]:
             return False
-        transfer(s.pool, RING + ((end + 1 - at[CHUNK]) & at[MASK]), s.pool, PREFIX)
+        transfer(s.pool, RING + (at[CURRENT] & at[MASK]), s.pool, PREFIX)
         return True
 
     @jit
@@ -129,15 +132,16 @@ def build(cells: Cells, jit: Jit) -> Boundaries:
     @jit
     def answer(s: State, n: int, with_slice: bool) -> int:
         at, mask, length = s.at, s.at[MASK], s.at[CHUNK]
-        end = at[END]
-        current = (end - 1) // length * length
+        end, current = at[END], at[CURRENT]
         start = max(at[OLDEST], end - n)
         cell = PREFIX
         if start < current:
-            cell = RING + (start & mask)
-            for first in range(start // length * length + length, current, length):
+            cell, first = RING + (start & mask), current
+            while first - length > start:
+                first -= length
+            while first < current:
                 combine(s.pool, ANSWER, cell, RING + (first & mask))
-                cell = ANSWER
+                cell, first = ANSWER, first + length
             combine(s.pool, ANSWER, cell, PREFIX)
             cell = ANSWER
         if not with_slice or at[FILLED] == 0:
@@ -151,10 +155,11 @@ def build(cells: Cells, jit: Jit) -> Boundaries:
 
 
 def check(view: View) -> None:
-    """Check I1 to I4, for slices of a number of rows."""
+    """Check I1 to I5, for slices of a number of rows."""
     end, mask = view.at[END], view.at[MASK]
     length, slide, filled = view.at[CHUNK], view.at[SLIDE], view.at[FILLED]
     current = (end - 1) // length * length
+    view.require("I5", end == 0 or view.at[CURRENT] == current)
     for j in range(max(view.at[OLDEST], end - mask), end):
         last = j // length * length + length
         is_finished = last <= end

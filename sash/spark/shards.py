@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
+from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sash.frames import buffers
 from sash.spark.pieces import pieces_of
@@ -22,10 +23,11 @@ from sash.streams.timing import newest_of
 
 PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
-ROWS_PACKED = 200_000  # at most, before they are sent on
+ROWS_PACKED = 1 << 16  # at least, before they are sent on: while Java takes them, the next are packed
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
 END = "__sash_end"  # when history ended
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
+NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
 
 
 def packing(n_shards: int, time: str, label: Callable[[int], int] = int) -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -95,8 +97,8 @@ class SparkBlocks:
     """Blocks in Spark's state of a shard: one map for each kind, and the head by itself."""
 
     def __init__(self, handle: Any) -> None:
-        self._head = handle.getValueState(HEAD, "data string")
-        self._maps = {kind: handle.getMapState(kind, "number long", "data string") for kind in KINDS}
+        self._head = handle.getValueState(HEAD, DATA)  # types, because Java would be asked what a text means
+        self._maps = {kind: handle.getMapState(kind, NUMBER, DATA) for kind in KINDS}
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         found = self._head.get() if kind == HEAD else self._maps[kind].getValue((number,))
