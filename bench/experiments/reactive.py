@@ -37,6 +37,11 @@ AGGREGATES: dict[str, tuple[Any, str]] = {
 RELATIVE = {"sum": (1.02, 1.20, 1.36), "max": (1.02, 1.25, 1.37), "mean": (1.05, 1.24, 1.39),
             "min_count": (1.04, 1.23, 1.35), "population std": (1.06, 1.26, 1.37)}  # fmt: skip
 US = "us"
+CACHES = "from 2^20 elements on the tree is larger than the caches, which a round that is this short cannot hide"
+ANY_LEAF = (
+    "both call combine 3.0 times a round at 8 elements and 13.0 at 8,192; RA also lists the leaves that have changed, "
+    "because it can change any, and B-Int only the first and the last"
+)
 
 
 def _break_even(size: Size) -> Iterator[Row]:
@@ -86,6 +91,7 @@ def _relative_claims(rows: Sequence[Row]) -> list[Claim]:
                 f"{name}: about {slower:.0%} slower on small windows (section 6.2)",
                 str(small),
                 small.middle > 1 - 2 * slower,
+                "compiled, few elements are folded in some nanoseconds; the paper has a stream engine around a round",
             )
         )
         claims.append(
@@ -114,6 +120,7 @@ def _complexity_claims(rows: Sequence[Row]) -> list[Claim]:
                 f"{name}: cost is a straight line over log n: O(log n) (figure 7)",
                 f"{number(fit.slope)} ns for each doubling, {fit.explained:.0%} of the variance",
                 fit.explained > 0.9 and fit.slope > 0,
+                CACHES,
             )
         )
         top = curves.xs(name, "reactive")[-1]
@@ -123,6 +130,7 @@ def _complexity_claims(rows: Sequence[Row]) -> list[Claim]:
                 f"{name}: no knee where caches end (figure 7)",
                 f"the last six doublings cost {number(knee)} times what those before do",
                 knee < 2,
+                CACHES,
             )
         )
     return claims
@@ -148,6 +156,7 @@ def _tumbling_claims(rows: Sequence[Row]) -> list[Claim]:
                 f"{name}: tumbling windows take about as long as without increments (figure 8)",
                 str(found),
                 found.middle < 1.5,
+                "both call combine n - 1 times; RA also writes every leaf, and lists it as changed",
             )
         )
     return claims
@@ -274,7 +283,9 @@ def _arasu_widom_claims(rows: Sequence[Row]) -> list[Claim]:
     for of in ("m = 1", "m = n/16"):
         found = curves.ratio("max", f"AW, {of}", f"RA, {of}", 2**6)
         claims.append(
-            Claim(f"{of}: RA is faster than AW by a constant factor (figure 11)", str(found), found.middle > 1)
+            Claim(
+                f"{of}: RA is faster than AW by a constant factor (figure 11)", str(found), found.middle > 1, ANY_LEAF
+            )
         )
     return claims
 
@@ -293,7 +304,7 @@ def _relative_aw(size: Size) -> Iterator[Row]:
 def _relative_aw_claims(rows: Sequence[Row]) -> list[Claim]:
     return [
         Claim(f"{row['function']}, {row['n']:,} elements: AW takes {row['the paper']} times (table 4)",
-              f"{row['AW by RA']} times (noise {row['noise']:.0%})", row["AW by RA"] >= 1)
+              f"{row['AW by RA']} times (noise {row['noise']:.0%})", row["AW by RA"] >= 1, ANY_LEAF)
         for row in rows
     ]  # fmt: skip
 

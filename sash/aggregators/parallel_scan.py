@@ -22,12 +22,14 @@ from sash.aggregators.contract import Jit
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Values
 
+CHUNKS = 3  # whose suffixes are kept: two that windows start in, and one being made
+
 
 class ParallelScan(NamedTuple):
     """The two passes over a chunk; each releases the interpreter's lock."""
 
-    suffixes: Function  # (columns, first, end, room): suffixes of the rows first to end - 1
-    answers: Function  # (columns, part, rooms, totals, results)
+    suffixes: Function  # (columns, first, end, ring, place): suffixes of the rows first to end - 1, from a place on
+    answers: Function  # (columns, part, ring, totals, results)
 
 
 class Part(NamedTuple):
@@ -40,41 +42,34 @@ class Part(NamedTuple):
 
 
 def build(ops: Values, jit: Jit) -> ParallelScan:
-    """Make the passes. `rooms` are three buffers of suffixes; chunk c uses the one numbered c % 3."""
+    """Make the passes. `ring` has room for the suffixes of CHUNKS chunks, one after the other."""
     load, store, lift, combine, lower = ops.load, ops.store, ops.lift, ops.combine, ops.lower
 
-    def suffixes(columns: Any, first: int, end: int, room: Any) -> None:
+    def suffixes(columns: Any, first: int, end: int, ring: Any, place: int) -> None:
         older = lift(columns, end - 1)
-        store(room, end - 1 - first, older)
+        store(ring, place + end - 1 - first, older)
         for i in range(end - 2, first - 1, -1):
             older = combine(lift(columns, i), older, 1, end - 1 - i)
-            store(room, i - first, older)
+            store(ring, place + i - first, older)
 
-    @jit
-    def suffix_at(row: int, chunk: int, rooms: Any) -> Any:
-        which = row // chunk % 3
-        if which == 0:
-            return load(rooms[0], row % chunk)
-        if which == 1:
-            return load(rooms[1], row % chunk)
-        return load(rooms[2], row % chunk)
-
-    def answers(columns: Any, part: Part, rooms: Any, totals: Any, results: Any) -> None:
+    def answers(columns: Any, part: Part, ring: Any, totals: Any, results: Any) -> None:
         """`totals` holds the aggregates of the chunk before (0) and of the rows of this one so far (1)."""
         chunk, begin = part.chunk, part.first // part.chunk * part.chunk
+        start = max(0, part.first + 1 - part.rows)
+        place = start % (CHUNKS * chunk)  # of the suffix from `start` on; divided once, and then counted
         prefix = lift(columns, part.first)
         if part.first > begin:
             prefix = combine(load(totals, 1), prefix, part.first - begin, 1)
         for i in range(part.first, part.end):
             if i > part.first:
                 prefix = combine(prefix, lift(columns, i), i - begin, 1)
-            start = max(0, i + 1 - part.rows)
+            if start + part.rows <= i:
+                start, place = start + 1, place + 1 if place + 1 < CHUNKS * chunk else 0
             window, n = prefix, i + 1 - begin
             if start < begin - chunk:
                 window, n = combine(load(totals, 0), window, chunk, n), n + chunk
             if start < begin:
-                older = suffix_at(start, chunk, rooms)
-                window = combine(older, window, i + 1 - start - n, n)
+                window = combine(load(ring, place), window, i + 1 - start - n, n)
             lower(results, i, window, i + 1 - start)
         store(totals, 1, prefix)
         if part.end == begin + chunk:

@@ -12,7 +12,7 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from typing import Any
 
-from sash.aggregators.parallel_scan import ParallelScan, Part, build
+from sash.aggregators.parallel_scan import CHUNKS, ParallelScan, Part, build
 from sash.aggregators.sba import chunk_by_count
 from sash.algebra.monoid import Monoid
 from sash.compiling.cells import Values
@@ -76,7 +76,7 @@ def scan_in_parallel(monoid: Monoid, columns: Any, n: int, rows: int) -> Any:
     """Windows of the last `rows` rows, suffixes on a second thread."""
     ops, passes = _passes(monoid)
     chunk = min(chunk_by_count(rows, 1), n)
-    rooms = tuple(ops.allocate(chunk) for _ in range(3))
+    ring = ops.allocate(CHUNKS * chunk)
     totals, results = ops.allocate(2), ops.results(n)
     under_way: Future[None] | None = None
     with ThreadPoolExecutor(1, thread_name_prefix="sash-pba") as second:
@@ -85,10 +85,10 @@ def scan_in_parallel(monoid: Monoid, columns: Any, n: int, rows: int) -> Any:
             # From row `later` on windows start in the chunk before; those that start with row 0 always did.
             later = min(max(begin, begin - chunk + rows - 1), end) if begin > chunk else begin
             if later > begin:
-                passes.answers(columns, Part(rows, chunk, begin, later), rooms, totals, results)
+                passes.answers(columns, Part(rows, chunk, begin, later), ring, totals, results)
             if under_way is not None:
                 under_way.result()
             if later < end:
-                passes.answers(columns, Part(rows, chunk, later, end), rooms, totals, results)
-            under_way = second.submit(passes.suffixes, columns, begin, end, rooms[number % 3])
+                passes.answers(columns, Part(rows, chunk, later, end), ring, totals, results)
+            under_way = second.submit(passes.suffixes, columns, begin, end, ring, number % CHUNKS * chunk)
     return results
