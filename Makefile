@@ -29,7 +29,7 @@ setup: $(INSTALLED) ## install everything into .venv (the other targets do it th
 
 test: test-jit test-nojit test-spark-quick ## everything a change must pass: compiled, interpreted, on Spark
 
-test-all: test-jit test-nojit test-bounds test-spark test-faults-quick ## all there is, processes killed too: before a release
+test-all: test-jit test-nojit test-bounds test-spark test-faults-quick ## all there is: before a release
 
 # The runs are ordered by .NOTPARALLEL below, so that the closing line of the last is the last line.
 test-jit: $(INSTALLED) ## all tests but those on Spark, with machine code
@@ -43,9 +43,10 @@ test-nojit: $(INSTALLED) ## the same source interpreted: all tests that could te
 test-bounds: $(INSTALLED) ## machine code that checks every index: algorithms and cells
 	NUMBA_BOUNDSCHECK=1 $(PYTEST) tests/aggregators tests/compiling/test_parity.py
 
-test-spark-quick: $(INSTALLED_SPARK) ## tables and streams of Spark, in one session; installs it first, half a gigabyte
-	$(BIN)/python -m pytest -q tests/spark --ignore=tests/spark/test_elsewhere.py --ignore=tests/spark/test_kernels.py \
-		--ignore=tests/spark/test_session.py
+# One process kills drivers, workers and an executor of streams while the other tests tables and streams.
+test-spark-quick: $(INSTALLED_SPARK) ## tables and streams of Spark, some of them killed; installs it first, half a gigabyte
+	$(PYTEST) --dist loadfile tests/faults tests/spark --ignore=tests/spark/test_elsewhere.py \
+		--ignore=tests/spark/test_kernels.py --ignore=tests/spark/test_session.py
 
 test-spark: $(INSTALLED_SPARK) ## the same, and clusters, Connect, other Javas, machine code in workers, the command line
 	$(BIN)/python -m pytest -q tests/spark tests/cli/test_streams.py
