@@ -1,9 +1,9 @@
 """What the papers ran on Flink, on Spark: figure 8 of PBA, figures 16 to 18 of FiBA.
 
 Streams are micro-batches from files to nowhere, as in bench.stream; Spark's own are its hopping windows, which get
-few rows, since each row is in a thousand of them; in the paper's 2^13 a micro-batch of four rows would take Spark two
-minutes, as it writes code for every window that a row is in. Parallelism is of whole sessions, each in a process of its own:
-local[1] and local[2], and clusters of one and two executors with one core each.
+few rows, since each row is in a thousand of them. In the paper's 2^13 a micro-batch of a hundred rows takes Spark two
+minutes, as it writes code for every window that a row is in. Parallelism is of whole sessions, each in a process of
+its own: local[1] and local[2], and clusters of one and two executors with one core each.
 """
 
 from __future__ import annotations
