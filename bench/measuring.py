@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import platform
+import re
+import shutil
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -18,25 +21,9 @@ import numpy as np
 HISTORY = Path(__file__).parent / "history"
 QUICK = Path("build/bench-quick")  # where quick runs are noted, each over the one before
 Way = Callable[[], Callable[[], Any]]  # prepares a turn, and gives what is to be timed
-PACKAGES = ("numpy", "numba", "bottleneck", "pandas", "polars", "duckdb", "river", "lmdb", "pyspark")
-
-
-def best_ns(run: Callable[[], Any], n: int, *, repeats: int = 5, budget_s: float = 20.0) -> float:
-    """Nanoseconds an item, best of several runs after one to warm up; fewer if a run is long, and that one if it is."""
-    started, shortest = time.perf_counter(), float("inf")
-    run()
-    if time.perf_counter() - started > budget_s:
-        return (time.perf_counter() - started) / n * 1e9
-    started = time.perf_counter()
-    for _ in range(repeats):
-        gc.collect()
-        before = time.perf_counter()
-        run()
-        now = time.perf_counter()
-        shortest = min(shortest, now - before)
-        if now - started > budget_s:
-            break
-    return shortest / n * 1e9
+PACKAGES = (
+    "sash", "numpy", "numba", "pyarrow", "bottleneck", "pandas", "polars", "duckdb", "river", "lmdb", "pyspark"
+)  # fmt: skip
 
 
 class Spent(NamedTuple):
@@ -44,6 +31,29 @@ class Spent(NamedTuple):
 
     best: float
     spread: float  # 0.1: half of the turns took at most 10 % more than the best
+
+
+def best_ns(run: Callable[[], Any], n: int, *, repeats: int = 5, budget_s: float = 20.0) -> float:
+    """Nanoseconds an item: the best of `timed`."""
+    return timed(run, n, repeats=repeats, budget_s=budget_s).best
+
+
+def timed(run: Callable[[], Any], n: int, *, repeats: int = 5, budget_s: float = 20.0) -> Spent:
+    """Nanoseconds an item of several runs after one to warm up; fewer if a run is long, and that one if it is."""
+    times = list(_times(run, repeats + 1, budget_s))
+    return spent_of(np.array(times[1:] or times) / n * 1e9)
+
+
+def _times(run: Callable[[], Any], most: int, budget_s: float) -> Iterator[float]:
+    """Seconds of run after run, until there are enough of them or they have taken long enough."""
+    started = time.perf_counter()
+    for _ in range(most):
+        gc.collect()
+        before = time.perf_counter()
+        run()
+        yield time.perf_counter() - before
+        if time.perf_counter() - started > budget_s:
+            return
 
 
 def turns_of(*ways: Way, n_turns: int = 12, clock: Any = time.thread_time_ns) -> Any:
@@ -87,8 +97,11 @@ def record(
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "commit": _commit(),
         "machine": f"{platform.machine()} {_processor()}",
+        "cores": os.cpu_count(),
+        "memory_gb": _memory_gb(),
+        "kernel": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
-        "versions": {package: _version(package) for package in PACKAGES},
+        "versions": {**{package: _version(package) for package in PACKAGES}, "java": _java()},
         **further,
         "rows": rows,
     }
@@ -107,8 +120,33 @@ def last_run(name: str, folder: Path = HISTORY) -> dict[str, Any] | None:
 
 
 def _commit() -> str:
-    found = subprocess.run(["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False)
-    return found.stdout.strip() or "unknown"
+    """The commit; with a + after it if a file that is measured is not as it is there. History grows as it is noted."""
+    found = _git("rev-parse", "--short", "HEAD")
+    return found + "+" * bool(_git("status", "--porcelain", "--", ".", ":!bench/history")) if found else "unknown"
+
+
+def _git(*words: str) -> str:
+    root = Path(__file__).parents[1]
+    return subprocess.run(["git", *words], cwd=root, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _memory_gb() -> float | None:
+    try:
+        return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)
+    except (ValueError, OSError):  # not on this system
+        return None
+
+
+def _java() -> str:
+    """The version of the Java that Spark takes: that of JAVA_HOME, or the one on the path."""
+    home = os.environ.get("JAVA_HOME")
+    java = str(Path(home, "bin", "java")) if home else shutil.which("java")
+    try:
+        said = subprocess.run([java or "java", "-version"], capture_output=True, text=True, check=False).stderr
+    except OSError:
+        return "absent"
+    found = re.search(r'version "([^"]+)"', said)
+    return found[1] if found else "unknown"
 
 
 def _processor() -> str:

@@ -1,18 +1,19 @@
 """Everything that can be run, by name: the experiments of the papers, the peers, and suites of our own.
 
-Experiments that need Spark are listed like the others, with needs="spark": they run where pyspark is installed.
+Experiments that need Spark are listed like the others, with needs="spark": they run where pyspark is installed. Suites
+have no paper; their claims are the bars of DESIGN.md, and what a suite is there to show.
 """
 
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib.util import find_spec
 from typing import Any
 
 from bench.cycles import IS_READABLE
 from bench.experiments import daba, engines, fiba, mta, on_spark, pba, peers, reactive
-from bench.experiments.contract import Experiment, Row, Size
+from bench.experiments.contract import Claim, Experiment, Row, Size
 
 SUITES = {  # module -> what it shows; those of our own, older than the experiments, and frozen like them
     "slide": "Fixed windows over 10^7 numbers, beside the peers and beside a copy of the array",
@@ -37,7 +38,14 @@ def _suite(module: str, title: str, **further: Any) -> Experiment:
         found = importlib.import_module(f"bench.{module}")
         yield from found.run(quick=size > Size.FULL)
 
-    return Experiment(module.replace("_", "-"), title, run, **further)
+    def claims(rows: Sequence[Row]) -> list[Claim]:
+        return getattr(importlib.import_module(f"bench.{module}"), "claims", _none)(rows)
+
+    return Experiment(module.replace("_", "-"), title, run, claims=claims, **further)
+
+
+def _none(rows: Sequence[Row]) -> list[Claim]:
+    return []
 
 
 EXPERIMENTS: dict[str, Experiment] = {
@@ -53,10 +61,17 @@ EXPERIMENTS: dict[str, Experiment] = {
 }  # fmt: skip
 
 
+def is_on_spark(experiment: Experiment) -> bool:
+    """Whether an experiment starts Spark."""
+    return experiment.needs in ("spark", "engines")
+
+
 def lacks(experiment: Experiment) -> str:
     """What this machine has not that an experiment needs; nothing if it can run."""
-    if experiment.needs == "spark" and find_spec("pyspark") is None:
+    if is_on_spark(experiment) and find_spec("pyspark") is None:
         return "pyspark is not installed: make bench-spark installs it"
+    if experiment.needs == "engines" and not any(map(engines.python_of, engines.ENVIRONMENTS)):
+        return f"there is neither Flink nor Pathway in {engines.ENGINES}: make bench-engines installs them"
     if experiment.needs == "x86" and not IS_READABLE:
         return "only x86 processors let a program read their clock"
     return ""

@@ -4,20 +4,23 @@ import pytest
 
 pytest.importorskip("typer")  # the page is that of the command line
 
-from bench import running
+
+from bench import registry, running
+from bench.bars import at_least, at_most, of
+from bench.experiments import engines
 from bench.experiments.contract import Experiment, Size
 from bench.measuring import last_run
-from bench.registry import EXPERIMENTS, LARGE, ON_SPARK, SUITES, lacks
+from bench.registry import EXPERIMENTS, LARGE, ON_SPARK, SUITES, is_on_spark, lacks
 
-OF_PAPERS = [each for each in EXPERIMENTS.values() if each.paper and each.needs != "spark"]
+OF_PAPERS = [each for each in EXPERIMENTS.values() if each.paper and not is_on_spark(each)]
 NEEDED = {"peers-events": "river"} | {each.name: "lmdb" for each in OF_PAPERS if each.name.startswith("mta")}
 COVERED = {
     "mta": ["exp1", "exp2", "exp3", "exp4", "exp5"],
     "daba": ["table1", "fig18-throughput", "fig18-latency", "table2"],
     "reactive": ["table3", "fig6", "fig7", "fig8", "fig9", "fig10", "fig11", "fig12", "table4"],
-    "pba": ["fig4", "fig5", "fig6", "fig7", "table2-table3"],
-    "fiba": ["fig11", "fig12", "fig13", "fig14", "fig15"],
-    "peers": ["columns", "events"],
+    "pba": ["fig4", "fig5", "fig6", "fig7", "table2-table3", "fig8"],
+    "fiba": ["fig11", "fig12", "fig13", "fig14", "fig15", "fig16", "fig17", "fig18"],
+    "peers": ["columns", "events", "engines"],
 }
 
 
@@ -74,3 +77,46 @@ def test_one_that_fails_does_not_keep_the_others_from_running(folder, monkeypatc
     assert "in the middle" in capsys.readouterr().out
     assert last_run("runs", folder)["rows"] == [{"what": "another"}]
     assert last_run("fails", folder) is None
+
+
+def test_all_is_what_is_not_large_and_quick_leaves_out_suites_and_spark():
+    everything = [each.name for each in running.chosen([], everything=True)]
+    assert {"spark", "stream", "fiba-fig16", "pba-fig8", "peers-engines", "slide"} <= set(everything)
+    assert "mta-large" not in everything
+    quick = running.chosen([], everything=True, quick=True)
+    assert not any(is_on_spark(each) or each.name in SUITES for each in quick)
+
+
+def test_where_no_engine_is_installed_they_are_left_out_and_said_to_be(tmp_path, monkeypatch):
+    monkeypatch.setattr(registry, "find_spec", lambda name: name)
+    monkeypatch.setattr(engines, "ENGINES", tmp_path)
+    assert "make bench-engines" in lacks(EXPERIMENTS["peers-engines"])
+    (tmp_path / "flink" / "bin").mkdir(parents=True)
+    (tmp_path / "flink" / "bin" / "python").touch()
+    assert lacks(EXPERIMENTS["peers-engines"]) == ""
+
+
+def test_several_on_spark_run_in_processes_of_their_own(monkeypatch, capsys):
+    started = []
+    monkeypatch.setattr(running, "lacks", lambda experiment: "")
+    monkeypatch.setattr(running.subprocess, "run", lambda command, **_: started.append(command[2:]))
+    assert running.main(["spark", "stream"], everything=False, quick=True) == 0
+    assert started == [["bench", "spark", "--quick"], ["bench", "stream", "--quick"]]
+    assert "2 of 2 in 0.0 minutes" in capsys.readouterr().out
+
+
+def test_what_a_machine_lacks_is_left_out_of_all_but_not_of_what_is_named(monkeypatch, capsys):
+    monkeypatch.setattr(running, "lacks", lambda experiment: "it is not there")
+    assert running.main([], everything=True, quick=True) == 0
+    assert running.main(["slide"], everything=False, quick=True) == 1
+    assert "left out, it is not there" in capsys.readouterr().out
+
+
+def test_a_bar_is_the_worst_of_what_was_found_and_words_are_never_within_it():
+    rows = [{"what": "a", "rows": 16, "x": 2.0}, {"what": "b", "rows": 1024, "x": 3.0}, {"what": "b"}]
+    claim = at_most("x is small", of(rows, "x", "what", "rows"), 3, noise=0.1)
+    assert (claim.holds, claim.measured) == (True, "at most 3 (b, 1,024) of 2, noise 10%")
+    assert not at_most("x is smaller", of(rows, "x", "what"), 2.9).holds
+    assert at_least("x is large", of(rows, "x", "what"), 2).holds
+    assert not at_least("x is large", [("a", 5.0), ("b", "differs")], 2).holds
+    assert not at_most("y is there", of(rows, "y", "what"), 1).holds
