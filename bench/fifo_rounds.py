@@ -26,6 +26,7 @@ from sash.engine.driving import rows_driver
 
 SEED = 20261115
 BLOCK = 4096
+STAGGER = 40  # elements: five lines of a cache, if they have 8 bytes
 Options = tuple[tuple[str, Any], ...]
 
 
@@ -34,7 +35,7 @@ class Drivers(NamedTuple):
 
     built: Built
     rounds: Function  # (state, columns, n, rows, results)
-    clocked: Function  # (the same, spent): and the ticks of each round
+    clocked: Function  # (states, columns, n, rows, results, spent): the ticks of each round of all states together
     firings: Function  # (state, columns, n, change, results): n changes, answered once in `change` of them
     fill: Function  # (state, columns, n)
 
@@ -44,8 +45,8 @@ class Drivers(NamedTuple):
         return self.built.cells
 
     def new_state(self, n: int) -> State:
-        """Empty state with room for n elements."""
-        return new_state(self.built, 1 << max(3, (n + 1).bit_length()))
+        """Empty state with room for n elements, as much as the engine takes: rounds evict before they insert."""
+        return new_state(self.built, 1 << max(3, (n - 1).bit_length()))
 
 
 class FifoRounds:
@@ -85,24 +86,52 @@ class FifoRounds:
     def clocked(self, count: int, repeats: int = 5) -> Any:
         """The ticks of each of so many rounds: the median of several repeats, each from the same window.
 
-        The same rounds do the same work, so what differs between repeats is the machine's; an eviction that moves
-        the whole window is slow in all of them.
+        The clock is read once for a round of several windows that are alike, and a round is one's share of it, as one
+        alone may take less than a step of the clock. Windows do not wait for each other, so that a share may be less
+        than a round alone takes; the mean of whole turns tells. The same rounds do the same work, so what differs
+        between repeats is the machine's; an eviction that moves the whole window is slow in all of them.
         """
-        spent, begun = np.zeros((repeats, count), np.int64), self.state
+        spent, n_windows = np.zeros((repeats, count), np.int64), self.n_alike
         for row in spent:
-            self.state = copied(begun)
+            states = tuple(copied(self.state, number) for number in range(n_windows))
             for begin in range(0, count, self.block):
                 part = row[begin : begin + self.block]
-                self.drivers.clocked(self.state, self.columns, len(part), self.n, self.results, part)
-        return np.median(spent, axis=0)
+                self.drivers.clocked(states, self.columns, len(part), self.n, self.results, part)
+        return np.median(spent, axis=0) / n_windows
+
+    @property
+    def n_alike(self) -> int:
+        """How many windows are clocked together: as many as stay in a cache."""
+        return alike(self.state)
 
 
-def copied(state: Any) -> Any:
-    """The same state in memory of its own."""
-    if not isinstance(state, tuple):
+def copied(state: Any, number: int = 0) -> Any:
+    """The same state in memory of its own.
+
+    Large arrays begin at the beginning of a page; those of several states begin at other places in theirs, as the same
+    places of all would compete for a few lines of the first cache.
+    """
+    if isinstance(state, tuple):
+        parts = (copied(part, number) for part in state)
+        return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    if isinstance(state, list):
         return state.copy()
-    parts = map(copied, state)
-    return type(state)(*parts) if hasattr(state, "_fields") else tuple(parts)
+    shift = number * STAGGER
+    copy = np.empty((len(state) + shift, *state.shape[1:]), state.dtype)[shift:]
+    copy[:] = state
+    return copy
+
+
+def alike(state: Any) -> int:
+    """How many windows like this one are clocked together: at most 16, of 4 MB in all."""
+    return max(1, min(16, (4 << 20) // max(nbytes(state), 1)))
+
+
+def nbytes(state: Any) -> int:
+    """What a state takes."""
+    if isinstance(state, tuple):
+        return sum(map(nbytes, state))
+    return int(getattr(state, "nbytes", 8 * len(state)))
 
 
 def _blocks(count: int, block: int) -> list[int]:
@@ -138,13 +167,14 @@ def drivers(algorithm: Algorithm, monoids: tuple[Monoid, ...], options: Options,
 def _clocked(fifo: Fifo, cells: Cells, now: Function) -> Function:
     insert, evict, query, lower = fifo.insert, fifo.evict, fifo.query, cells.lower
 
-    def clocked(s: State, columns: Any, n: int, rows: int, results: Any, spent: Any) -> None:
+    def clocked(states: tuple[State, ...], columns: Any, n: int, rows: int, results: Any, spent: Any) -> None:
         for i in range(n):
             before = now()
-            if s.at[END] - s.at[OLDEST] == rows:
-                evict(s)
-            insert(s, columns, i)
-            lower(results, i, s.pool, query(s))
+            for s in states:
+                if s.at[END] - s.at[OLDEST] == rows:
+                    evict(s)
+                insert(s, columns, i)
+                lower(results, i, s.pool, query(s))
             spent[i] = now() - before
 
     return clocked
