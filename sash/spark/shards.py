@@ -15,6 +15,7 @@ from sash.frames import buffers
 from sash.spark.pieces import pieces_of
 from sash.spark.seven_bits import from_text, to_text
 from sash.spark.shipping import unpack
+from sash.spark.workers import end_task
 from sash.streams.blocks import read_table, write_table
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
@@ -44,6 +45,7 @@ def packing(n_shards: int, time: str, label: Callable[[int], int] = int) -> Call
                 gathered, n_rows = [], 0
         if n_rows:
             yield pack_rows(gathered)
+        end_task()
 
     def pack_rows(batches: list[Any]) -> Any:
         rows = pa.Table.from_batches(batches)
@@ -86,6 +88,7 @@ def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
                     yield from joined(gathered)
                     gathered = []
         yield from joined(gathered)
+        end_task()
 
     def joined(batches: list[Any]) -> Iterable[Any]:
         return pa.Table.from_batches(batches).combine_chunks().to_batches() if batches else ()
@@ -159,4 +162,4 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
             self._handle.registerTimer(each)
 
     def close(self) -> None:  # noqa: D102
-        pass
+        end_task()

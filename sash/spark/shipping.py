@@ -19,6 +19,7 @@ from sash.algebra.aggregate import Aggregate
 from sash.algebra.declaring import agg
 from sash.errors import DeclarationError
 from sash.frames.extents import show_aggregate
+from sash.spark.workers import end_task
 
 if TYPE_CHECKING:
     from sash.frames.spec import Spec
@@ -80,5 +81,6 @@ def task(begin: Callable[[], Any]) -> Callable[[Iterable[Any]], Iterator[Any]]:
             if batch.num_rows:
                 yield from answering.push(batch)
         yield from answering.finish()
+        end_task()
 
     return run

@@ -82,15 +82,18 @@ class Held:
 
     def answer_columns(self, rows: Any = None) -> dict[str, Any]:
         """The answers by name, in the types announced; some of them, by their places in `answers`."""
-        table = self.answers if rows is None else self.answers.take(pa.array(rows))
         types = self.now.plan.types
+        table = self.answers.select(list(types))
+        if rows is not None:
+            table = table.take(pa.array(rows))
         return {name: as_type(name, table.column(name).combine_chunks(), types) for name in types}
 
     def with_answers(self, new: Any) -> Any:
         """New rows, as they came, with their answers."""
         places = self.answers.column(PLACE).to_numpy()
         answered = np.flatnonzero(self.is_new[places])
-        given = new.take(pa.array(self.numbers[places[answered]] - self.n_stored))
+        given = new.select(self.now.plan.schema.names)
+        given = given.take(pa.array(self.numbers[places[answered]] - self.n_stored))
         return in_form(self.now.plan, given, self.answer_columns(answered))
 
     def on_grid(self) -> Any:

@@ -5,6 +5,9 @@ every row. So keys share pages, by linear hashing: there are n pages, a row belo
 power of two at or above n, or, if there is no such page yet, to the one m / 2 below. When pages grow beyond their
 size on average, the oldest one that has not been is divided in two. Nothing is ever rewritten at once.
 
+A call of Spark's state takes a tenth of a millisecond beside what its bytes take, so the first pages are large
+(pages_for): a shard of few of them is read in few calls. One of many has small pages, because a row reads a whole one.
+
     I1  all rows of a key are in one page, next to each other, in order
     I2  a page without rows has no block
 
@@ -30,6 +33,8 @@ from sash.streams.contract import HASH, Blocks
 
 PAGE = "page"
 SIZE = 32 * 1024  # bytes of a page on average, above which pages are divided
+LARGE = 8  # times as large are the pages of a shard,
+FEW = 16  # as long as these are enough: to read all of it takes little then, and fewer calls take less
 COUNT = "__sash_count"  # of the rows of a key
 LENGTH = struct.Struct("<q")  # of the keys of a page, before them
 
@@ -93,9 +98,14 @@ class Pages:
             self._blocks.put(PAGE, number, data)
 
     def _grown(self, numbers: Any, rows: Any) -> tuple[Any, Any]:
-        """Divide pages until they are not too large on average; the pages to write then, and all their rows."""
-        wanted = (self.n_bytes + rows.nbytes) // SIZE + 1
+        """Divide pages that are too large on average; the pages to write then, and all their rows.
+
+        If only some are written, then no more are divided than that: the others follow.
+        """
+        wanted = pages_for(self.n_bytes + rows.nbytes)
         there = set(numbers.tolist())
+        if len(there) < self.n_pages:
+            wanted = min(wanted, self.n_pages + len(there))
         while self.n_pages < wanted:
             old = self.n_pages - (1 << (self.n_pages.bit_length() - 1))
             if old not in there:
@@ -119,6 +129,12 @@ class Pages:
         for name in self._keys.names[:-2]:
             begins[1:] |= changes_within(single(rows.column(name)))
         return np.flatnonzero(begins)
+
+
+def pages_for(n_bytes: int) -> int:
+    """How many pages a shard should have: few large ones at first, and from twice as many bytes on small ones."""
+    beyond = n_bytes - FEW * LARGE * SIZE
+    return min(n_bytes // SIZE, max(n_bytes // (LARGE * SIZE), 2 * beyond // SIZE)) + 1
 
 
 def _length(data: bytes) -> int:

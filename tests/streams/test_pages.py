@@ -27,6 +27,7 @@ def small_pages():
     """So small that a few rows are many."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "SIZE", 2_000)
+        patch.setattr(module, "LARGE", 1)
         yield
 
 
@@ -85,6 +86,16 @@ def test_pages_divide_as_rows_come_and_stay_small():
         assert pages.n_bytes <= 2_000 * pages.n_pages
     assert pages.n_pages > 8
     assert max(map(len, blocks.values())) < 8 * 2_000, "the largest is not far from the average"
+
+
+def test_a_shard_has_few_large_pages_until_they_are_many(monkeypatch):
+    monkeypatch.setattr(module, "LARGE", 8)
+    counts = [module.pages_for(n) for n in range(0, 2_000_000, 100)]
+    assert counts == sorted(counts), "pages are divided, never put together"
+    assert max(n / each for n, each in zip(range(0, 256_000, 100), counts, strict=False)) <= 8 * 2_000
+    assert module.pages_for(256_000) == 17
+    assert module.pages_for(512_000) == 257, "from twice as many bytes on pages are small"
+    assert max(n / module.pages_for(n) for n in range(512_000, 2_000_000, 100)) <= 2_000
 
 
 def test_a_page_that_loses_its_rows_loses_its_block():

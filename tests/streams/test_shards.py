@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
+from sash.streams import pages
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from sash.streams.shard import take
@@ -353,7 +354,9 @@ def test_rows_of_keys_never_seen_again_are_forgotten(emit):
 
 
 @pytest.mark.parametrize("emit", ["final", "eager", "revise"])
-def test_bytes_follow_the_keys_that_are_touched(emit):
+def test_bytes_follow_the_keys_that_are_touched(emit, monkeypatch):
+    monkeypatch.setattr(pages, "SIZE", 4_096)  # so that a few thousand keys are enough for small pages
+
     def moved(n_keys):
         plan, blocks = plan_of(W.range("1 hour").agg(n=sash.count()).stream(emit=emit), {"n": pa.int64()}), Memory()
         for round_ in range(3):
@@ -364,8 +367,8 @@ def test_bytes_follow_the_keys_that_are_touched(emit):
         outcome = take(plan, blocks, small(*((n, 7 * n, 500) for n in range(10))), 401 * MS)
         return outcome.counts.bytes_read + outcome.counts.bytes_written
 
-    assert moved(100) < 2 * 32 * 1024
-    assert moved(5_000) < 11 * 2 * 32 * 1024, "ten pages and the one that is swept, read and written"
+    assert moved(100) < 2 * 2 * pages.LARGE * pages.SIZE, "two large pages, read and written"
+    assert moved(10_000) < 11 * 2 * pages.SIZE, "ten small pages and the one that is swept, read and written"
 
 
 def test_hidden_columns_are_not_given_out():
