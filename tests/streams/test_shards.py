@@ -368,7 +368,8 @@ def test_bytes_follow_the_keys_that_are_touched(emit, monkeypatch):
         return outcome.counts.bytes_read + outcome.counts.bytes_written
 
     assert moved(100) < 2 * 2 * pages.LARGE * pages.SIZE, "two large pages, read and written"
-    assert moved(10_000) < 11 * 2 * pages.SIZE, "ten small pages and the one that is swept, read and written"
+    few = 1.5 * 11 * 2 * pages.SIZE  # some are not divided yet, and are twice as large as those that are
+    assert moved(10_000) < few, "ten small pages and the one that is swept, read and written"
 
 
 def test_hidden_columns_are_not_given_out():
