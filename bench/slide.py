@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
+import time
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import sash
-from bench.measuring import best_ns
-from bench.peers import AGGREGATES, peers
+from bench.bars import at_least, at_most, noise_of, of
+from bench.experiments.contract import Claim, Row
+from bench.measuring import best_ns, timed
+from bench.peers import AGGREGATES, Table, agrees, peers
+from sash.compiling.jit import entry
 
 NAME = "slide"
 WINDOWS = (16, 1024, 2**17, 2**20)
+TO_A_COPY = ("max", "sum", "geomean")  # that the bar is for, in windows from 2^10 on
+SINGLY = "a logarithm and an exponential of each, compiled"
+LONG_S = 5.0  # of running a peer over and over: peers-columns does it by turns
 
 
 @sash.aggregate(state="f8")
@@ -35,31 +43,70 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     copy = np.empty(n)
     copy_ns = best_ns(lambda: np.copyto(copy, values), n, repeats=9)
     fresh_ns = best_ns(lambda: np.copy(values), n, repeats=9)
+    log_ns = best_ns(lambda: np.log(values, out=copy), n)
+    singly = entry(_logarithms)
+    singly_ns = best_ns(lambda: singly(values, copy), n)
     yield {"what": "copyto", "sash_ns": round(copy_ns, 2)}
     yield {"what": "copy into a new array", "sash_ns": round(fresh_ns, 2)}
-    table = peers()
-    for name in AGGREGATES:
+    yield {"what": "logarithms by NumPy", "sash_ns": round(log_ns, 2), "to a copy": round(log_ns / copy_ns, 2)}
+    yield {"what": SINGLY, "sash_ns": round(singly_ns, 2), "to a copy": round(singly_ns / copy_ns, 2)}
+    table: Table = {**peers(values), "geomean": {}}
+    for name in (*AGGREGATES, "geomean"):
         for rows in (w for w in WINDOWS if w <= n):
             yield _compare(name, rows, values, table[name], copy_ns)
     for rows in WINDOWS:
-        builtin = best_ns(lambda rows=rows: sash.slide(values, sash.max(), rows=rows), n)
-        users = best_ns(lambda rows=rows: sash.slide(values, UsersMax, rows=rows), n)
-        ratio = round(users / builtin, 2)
-        yield {"what": "a user's max", "rows": rows, "sash_ns": round(users, 2), "to built-in": ratio}
+        builtin = timed(lambda rows=rows: sash.slide(values, sash.max(), rows=rows), n)
+        users = timed(lambda rows=rows: sash.slide(values, UsersMax, rows=rows), n)
+        ratio, noise = round(users.best / builtin.best, 2), round(users.spread + builtin.spread, 2)
+        yield {"what": "a user's max", "rows": rows, "sash_ns": round(users.best, 2), "to built-in": ratio,
+               "noise": noise}  # fmt: skip
 
 
 def _compare(name: str, rows: int, values: Any, rivals: dict[str, Any], copy_ns: float) -> dict[str, Any]:
     n, aggregate = len(values), getattr(sash, name)()
     answers = sash.slide(values, aggregate, rows=rows)
-    sash_ns = best_ns(lambda: sash.slide(values, aggregate, rows=rows), n)
-    row: dict[str, Any] = {"what": name, "rows": rows, "sash_ns": round(sash_ns, 2)}
-    row["to a copy"] = round(sash_ns / copy_ns, 2)
+    ours = timed(lambda: sash.slide(values, aggregate, rows=rows), n)
+    row: dict[str, Any] = {"what": name, "rows": rows, "sash_ns": round(ours.best, 2), "noise": round(ours.spread, 2)}
+    row["to a copy"] = round(ours.best / copy_ns, 2)
     for peer, run_peer in rivals.items():
-        found = run_peer(values, rows)
-        if peer == "bottleneck" and name == "argmax":  # it counts back from the row
-            found = np.arange(n) - found
-        if not np.allclose(found, answers, rtol=1e-6, atol=1e-9, equal_nan=True):
+        before = time.perf_counter()
+        found = run_peer(rows)
+        taken = time.perf_counter() - before
+        if not agrees(peer, name, found, answers):
             row[peer] = "differs"
             continue
-        row[peer] = round(best_ns(lambda run_peer=run_peer: run_peer(values, rows), n, repeats=3) / sash_ns, 2)
+        if taken < LONG_S:
+            taken = best_ns(lambda run_peer=run_peer: run_peer(rows), n, repeats=3, budget_s=LONG_S) * n / 1e9
+        row[peer] = round(taken / n * 1e9 / ours.best, 2)
     return row
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The bars of fixed windows."""
+    found = [
+        at_most(
+            f"{name}: the best choice takes at most 4 times a copy of the array, in windows of 2^10 to 2^20",
+            of([row for row in rows if row.get("rows", 0) >= 2**10], "to a copy", "what", "rows", what=name), 4,
+            noise=noise_of([row for row in rows if row["what"] == name]), why=_why(rows, name),
+        )
+        for name in TO_A_COPY
+    ]  # fmt: skip
+    users = [row for row in rows if "to built-in" in row]
+    found.append(at_most("a user's max takes at most 1.5 times the one built in", of(users, "to built-in", "rows"), 1.5,
+                         noise=noise_of(users)))  # fmt: skip
+    for peer in ("bottleneck", "pandas", "polars", "duckdb"):
+        beside = [row for row in rows if peer in row]
+        found.append(
+            at_least(f"faster than {peer} at every window", of(beside, peer, "what", "rows"), 1, noise=noise_of(beside))
+        )
+    return found
+
+
+def _why(rows: Sequence[Row], name: str) -> str:
+    singly = next((row["to a copy"] for row in rows if row["what"] == SINGLY), None)
+    return f"{SINGLY} one by one, take {singly} times a copy" if name == "geomean" and singly else ""
+
+
+def _logarithms(values: Any, out: Any) -> None:
+    for i in range(len(values)):
+        out[i] = math.exp(math.log(values[i]))

@@ -3,7 +3,8 @@
 Each engine reads the same rows from files of text and gives its answers to nobody; its process and its code are warm.
 Flink and Pathway need environments of their own (`make bench-engines`): they refuse the Arrow and pandas that Spark
 needs. An engine shows its answers to few rows first; one that gives others is reported and not timed. bytewax is not
-here: its windows begin at times that are known before, so none can end at every row.
+here: its windows begin at times that are known before, so none can end at every row. Scotty is not here either: its
+windows are made for engines of Java and have no Python.
 """
 
 from __future__ import annotations
@@ -24,18 +25,19 @@ import sash
 from bench.experiments.contract import Axes, Claim, Experiment, Row, Size, point
 from bench.experiments.fitting import Curves
 from bench.experiments.on_spark import RATE, running
+from bench.experiments.peers import NO_BAR
 from bench.fifo_rounds import SEED
 from bench.measuring import Spent, spent_of
 from bench.stream import Bench
 
-PAPER = "DESIGN.md"
 SCHEMA = "k long, ts_ms long, x double, row long"
 KEYS, CORES, PARTS = 100, 2, 4
 FEW = 2_000  # rows whose answers are compared
 BEGIN_MS = 1_704_067_200_000  # 2024; Flink takes rows of the year 1970 for late ones
 ENGINES = Path(os.environ.get("SASH_ENGINES", "build/engines"))
-ENVIRONMENTS = ("flink", "pathway")
+ENVIRONMENTS = {"flink": "apache-flink", "pathway": "pathway"}  # and the package in each
 PROGRAMS = Path(__file__).parents[1] / "engines"
+BUDGET_S = 40  # of one engine over one window; it runs at least once more than to warm up
 OTHERS = {  # series: environment, program, way, most rows that it is given times rows of a window
     "Flink SQL OVER, stream": ("flink", "flink.py", "stream", 10**9),
     "Flink SQL OVER, batch": ("flink", "flink.py", "batch", 10**9),
@@ -48,6 +50,14 @@ def python_of(engine: str) -> Path | None:
     """The Python of an engine's environment, if it was made."""
     path = ENGINES / engine / "bin" / "python"
     return path.absolute() if path.exists() else None
+
+
+def version_of(engine: str) -> str:
+    """The version of an engine in its environment."""
+    asked = f"from importlib.metadata import version; print(version({ENVIRONMENTS[engine]!r}))"
+    return subprocess.run(
+        [str(python_of(engine)), "-c", asked], check=True, capture_output=True, text=True
+    ).stdout.strip()
 
 
 def write_rows(folder: Path, n: int) -> Path:
@@ -70,6 +80,7 @@ def told(series: str, folder: Path, function: str, seconds: int, repeats: int) -
     engine, program, mode, _ = OTHERS[series]
     path = str(folder / ("named" if engine == "pathway" else "by_key"))
     asked = {"path": path, "mode": mode, "function": function, "seconds": seconds, "cores": CORES, "repeats": repeats}
+    asked["budget"] = BUDGET_S
     home = find_java()
     environment = {**os.environ, **({} if home is None else {"JAVA_HOME": str(home)})}
     command = [str(python_of(engine)), str(PROGRAMS / program), json.dumps(asked)]
@@ -113,6 +124,7 @@ def _rate_of(times: Sequence[float], n: int) -> Spent:
 
 def _engines(size: Size) -> Iterator[Row]:
     n, repeats = size.of(1_000_000, 100_000, 2_000), size.of(3, 2, 1)
+    versions = {engine: version_of(engine) for engine in ENVIRONMENTS if python_of(engine)}
     with running() as bench:
         folders = {rows: write_rows(bench.folder / str(rows), rows) for rows in _sizes(size, n)}
         for function in ("max", "sum"):
@@ -121,12 +133,9 @@ def _engines(size: Size) -> Iterator[Row]:
             for seconds in size.of((10, 100, 1_000), (10, 100), (10,)):
                 yield from _ours(bench, folders[n], n, function, seconds, repeats)
                 for series, is_same in same.items():
-                    if is_same:
-                        yield point(
-                            function, series, seconds, _theirs(series, folders, function, seconds, repeats), RATE
-                        )
-                    else:
-                        yield point(function, f"{series}, answers differ", seconds, 0.0, RATE)
+                    shown = series if is_same else f"{series}, answers differ"
+                    found = _theirs(series, folders, function, seconds, repeats) if is_same else 0.0
+                    yield point(function, shown, seconds, found, RATE) | {"version": versions[OTHERS[series][0]]}
 
 
 def _ours(bench: Bench, folder: Path, n: int, function: str, seconds: int, repeats: int) -> Iterator[Row]:
@@ -178,8 +187,7 @@ EXPERIMENTS = (
         "peers-engines",
         "A window that ends at every row, on other engines of streams",
         _engines,
-        PAPER,
-        "what it must reach",
+        *NO_BAR,
         "faster than engines that keep every row of a window, or join each row with its window",
         _claims,
         Axes("rows of a window", log_y=True),
