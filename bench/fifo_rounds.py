@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from bench.alike import picking
 from bench.cycles import clock
 from sash.aggregators import find
 from sash.aggregators.contract import END, OLDEST, Algorithm, Fifo, State
@@ -87,9 +88,10 @@ class FifoRounds:
         """The ticks of each of so many rounds: the median of several repeats, each from the same window.
 
         The clock is read once for a round of several windows that are alike, and a round is one's share of it, as one
-        alone may take less than a step of the clock. Windows do not wait for each other, so that a share may be less
-        than a round alone takes; the mean of whole turns tells. The same rounds do the same work, so what differs
-        between repeats is the machine's; an eviction that moves the whole window is slow in all of them.
+        alone may take less than a step of the clock. A share may be less than a round alone takes, as windows do not
+        wait for each other, or more, as they share the caches; the mean of whole turns tells. The same rounds do the
+        same work, so what differs between repeats is the machine's; an eviction that moves the whole window is slow in
+        all of them.
         """
         spent, n_windows = np.zeros((repeats, count), np.int64), self.n_alike
         for row in spent:
@@ -158,19 +160,21 @@ def drivers(algorithm: Algorithm, monoids: tuple[Monoid, ...], options: Options,
     fifo = algorithm.build(cells, jit, **chosen)
     loops = (
         rows_driver(fifo, cells, outer),
-        outer(_clocked(fifo, cells, clock(is_compiled))),
+        outer(_clocked(fifo, cells, clock(is_compiled), *picking(is_compiled))),
         outer(_firings(fifo, cells)),
     )
     return Drivers(Built(algorithm, cells, fifo, is_compiled), *loops, outer(_filler(fifo)))
 
 
-def _clocked(fifo: Fifo, cells: Cells, now: Function) -> Function:
+def _clocked(fifo: Fifo, cells: Cells, now: Function, store: Function, pick: Function) -> Function:
     insert, evict, query, lower = fifo.insert, fifo.evict, fifo.query, cells.lower
 
     def clocked(states: tuple[State, ...], columns: Any, n: int, rows: int, results: Any, spent: Any) -> None:
+        place = store(states)
         for i in range(n):
             before = now()
-            for s in states:
+            for number in range(len(states)):
+                s = pick(place, number, states)
                 if s.at[END] - s.at[OLDEST] == rows:
                     evict(s)
                 insert(s, columns, i)

@@ -13,7 +13,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from bench.cycles import clock
+from bench.alike import picking
+from bench.cycles import clock, cost_ticks
+from bench.fifo_rounds import copied
 from sash.algebra.monoid import Function
 from sash.compiling.jit import entry, interpreted
 from sash.engine.binding import bind
@@ -21,6 +23,7 @@ from sash.engine.trees import Trees, Wanted, build_trees, grown, new_tree
 
 GAP = 2**20  # between the times of neighbouring rows, for those that come between them
 CHUNK = 5_000
+N_ALIKE = 8  # trees of which a round is clocked together
 YOUNGEST = 2**62  # a time after all others
 
 
@@ -51,47 +54,57 @@ def trees_of(algorithm: str, aggregate: Any, min_arity: int) -> Trees:
     return build_trees(Wanted(algorithm, bound.monoids, bound.is_compiled, "i8", min_arity, has_nulls=False))
 
 
-def run_moves(trees: Trees, tree: Any, given: Moves, spent: Any = ()) -> Callable[[], Any]:
+def run_moves(trees: Trees, tree: Any, given: Moves) -> Callable[[], Any]:
     """Prepare a run over some rows: it gives the tree, which may be another one, grown on the way."""
+    run = run_alike(trees, [tree], given)
+    return lambda: run()[0]
+
+
+def run_alike(trees: Trees, alike: list[Any], given: Moves, spent: Any = ()) -> Callable[[], list[Any]]:
+    """Prepare a run of trees that are alike over the same rows: row by row all take it, before any takes the next."""
     n, spent = len(given.new), np.asarray(spent, np.int64)
     if not trees.wanted.is_compiled:
         given = Moves(*(each.tolist() for each in given[:-1]), (given.columns[0].tolist(),))
     driver, results = moves_driver(trees), trees.cells.results(n)
 
-    def take() -> Any:
-        grows, row = tree, 0
+    def take() -> list[Any]:
+        grow, row = alike, 0
         while row < n:
-            row = driver(grows, given, row, results, spent)
+            row = driver(tuple(grow), given, row, results, spent)
             if row < n:
-                grows = grown(trees, grows)
-        return grows
+                grow = [grown(trees, each) for each in grow]
+        return grow
 
     return take
 
 
 @lru_cache(maxsize=64)
 def moves_driver(trees: Trees) -> Function:
-    """Make drive(tree, moves, begin, results, spent) -> row; it stops where the tree must grow.
+    """Make drive(trees, moves, begin, results, spent) -> row; it stops where trees must grow.
 
-    The insertion comes first: it alone may fail for lack of room, and then nothing has happened yet. If `spent` has a
-    place for each row, it gets the ticks of its round.
+    Each tree takes each row, and they are alike: one, or N_ALIKE, which is compiled apart. The insertion comes first:
+    it alone may fail for lack of room, in the first tree if it does, and then nothing has happened yet. If `spent` has
+    a place for each row, it gets the ticks of its round of all trees.
     """
     inner, lower, now = trees.inner, trees.cells.lower, clock(trees.wanted.is_compiled)
+    store, pick = picking(trees.wanted.is_compiled)
     insert, evict, query, query_range = inner.insert, inner.evict, inner.query, inner.query_range
 
-    def drive_moves(s: Any, given: Moves, begin: int, results: Any, spent: Any) -> int:
+    def drive_moves(alike: Any, given: Moves, begin: int, results: Any, spent: Any) -> int:
         is_clocked, with_range = len(spent) > 0, len(given.firsts) > 0
-        before = 0
+        before, place = 0, store(alike)
         for row in range(begin, len(given.new)):
             if is_clocked:
                 before = now()
-            if not insert(s, given.new[row], given.columns, row):
-                return row
-            for k in range(given.until[row], given.until[row + 1]):
-                evict(s, given.old[k])
-            lower(results, row, s.pool, query(s))
-            if with_range:
-                lower(results, row, s.pool, query_range(s, given.firsts[row], YOUNGEST))
+            for number in range(len(alike)):
+                s = pick(place, number, alike)
+                if not insert(s, given.new[row], given.columns, row):
+                    return row
+                for k in range(given.until[row], given.until[row + 1]):
+                    evict(s, given.old[k])
+                lower(results, row, s.pool, query(s))
+                if with_range:
+                    lower(results, row, s.pool, query_range(s, given.firsts[row], YOUNGEST))
             if is_clocked:
                 spent[row] = now() - before
         return len(given.new)
@@ -117,17 +130,30 @@ class TreeRounds:
         """Prepare rounds at a distance, which must not be larger than those before."""
         return self.ready(self._at(d))
 
-    def clocked(self, d: int, count: int) -> Any:
-        """The ticks of each of so many rounds at a distance, 0 for rows in order; a round that makes room has none."""
-        spent: list[Any] = []
-        while sum(map(len, spent)) < count:
-            spent.append(np.zeros(self.chunk, np.int64))
-            self.ready(self._at(d) if d else self._in_order(), spent[-1])()
-        return np.concatenate(spent)[:count]
+    def clocked(self, d: int, count: int) -> tuple[Any, int]:
+        """The ticks of each of so many rounds at a distance, 0 for rows in order, and how many trees shared a reading.
 
-    def ready(self, given: Moves, spent: Any = ()) -> Callable[[], None]:
+        Where a round takes less than ten readings of the clock, the same rounds of some trees that are alike are read
+        together, and a round is one's share: it may be less than a round alone takes, as trees do not wait for each
+        other, or more, as they share the caches; the mean of whole turns tells. A round that makes room is left out.
+        """
+        few, _ = self._clocked(d, min(count, self.chunk), 1)
+        n_alike = 1 if np.median(few) >= 10 * cost_ticks() else N_ALIKE
+        return self._clocked(d, count, n_alike)
+
+    def _clocked(self, d: int, count: int, n_alike: int) -> tuple[Any, int]:
+        spent: list[Any] = []
+        alike = [copied(self.tree, number) for number in range(n_alike)]
+        while sum(map(len, spent)) < count:
+            ticks = np.zeros(self.chunk, np.int64)
+            alike = run_alike(self.trees, alike, self._at(d) if d else self._in_order(), ticks)()
+            spent.append(ticks[ticks > 0])
+        self.tree = alike[0]
+        return np.concatenate(spent)[:count] / n_alike, n_alike
+
+    def ready(self, given: Moves) -> Callable[[], None]:
         """Prepare any rows."""
-        run = run_moves(self.trees, self.tree, given, spent)
+        run = run_moves(self.trees, self.tree, given)
 
         def take() -> None:
             self.tree = run()

@@ -9,8 +9,8 @@ from bench.experiments import daba, pba, reactive
 from bench.experiments.contract import Size
 from bench.experiments.fiba import by_time
 from bench.experiments.mta import Policed, types_of
-from bench.fifo_rounds import FifoRounds
-from bench.tree_rounds import LateRounds, TreeRounds, moves, run_moves, trees_of
+from bench.fifo_rounds import FifoRounds, copied
+from bench.tree_rounds import LateRounds, TreeRounds, moves, run_alike, run_moves, trees_of
 from sash.engine.trees import new_tree
 from sash.testing.monoids import Affine
 
@@ -118,9 +118,36 @@ def test_tree_rounds_keep_the_size_of_the_window(act):
 
 def test_every_round_that_is_clocked_takes_time():
     assert (FifoRounds("daba", sash.sum(), 4).clocked(50) > 0).all()
-    assert (TreeRounds(trees_of("fiba", sash.sum(), 2), 32, chunk=10).clocked(8, 20) > 0).all()
+    assert (TreeRounds(trees_of("fiba", sash.sum(), 2), 32, chunk=10).clocked(8, 20)[0] > 0).all()
     assert cycles.cost_ticks() > 0
     assert cycles.ticks_per_ns() == 1.0  # interpreted: the clock counts nanoseconds
+
+
+@pytest.mark.parametrize("algorithm", ["daba", "two_stacks"])
+def test_windows_that_are_clocked_together_take_the_same_rounds_as_one(algorithm):
+    alone, several = (FifoRounds(algorithm, Affine, 8, dtype="i8", block=20) for _ in range(2))
+    alone.rounds(20)()
+    states = tuple(copied(several.state, number) for number in range(3))
+    several.drivers.clocked(states, several.columns, 20, 8, several.results, np.zeros(20, np.int64))
+    assert several.results[0] == alone.results[0]
+    assert all(list(state.at) == list(alone.state.at) for state in states)
+    assert 1 <= several.n_alike <= 16
+
+
+def test_trees_that_are_clocked_together_stay_alike():
+    trees = trees_of("fiba", sash.sum(), 2)
+    times = np.arange(300)  # more than there is room for at first
+    given = moves(times, times[:0], np.zeros(301, np.int64))
+    first, second = run_alike(trees, [new_tree(trees), new_tree(trees)], given, np.zeros(300, np.int64))()
+    assert int(trees.timed.size(first)) == int(trees.timed.size(second)) == 300
+    assert list(first.at) == list(second.at)
+
+
+def test_a_copy_with_a_number_holds_the_same_elsewhere():
+    state = (np.arange(5.0), [1, 2], np.ones((3, 2)))
+    for part, copy in zip(state, copied(state, 3), strict=True):
+        assert np.array_equal(part, copy)
+        assert copy is not part
 
 
 def test_moves_evict_one_for_each_row_unless_told_otherwise():
