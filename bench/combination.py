@@ -8,13 +8,15 @@ the ratio is the median over the turns, the times are the best.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 import sash
+from bench.bars import at_most, of
+from bench.experiments.contract import Claim, Row
 from sash.aggregators.fiba.layout import ARITY, LEFT_FINGER, nodes_of
 from sash.compiling.jit import entry, interpreted
 from sash.engine.behind import Parts, build_parts, new_window, with_room
@@ -50,6 +52,11 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
                 "what": name, "d": lateness, "fiba_ns": round(alone, 1), "daba_behind_fiba_ns": round(both, 1),
                 "combined/alone": round(float(np.median(turns[:, 1] / turns[:, 0])), 2),
             }  # fmt: skip
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """What it is for."""
+    return [at_most("never slower than FiBA alone", of(rows, "combined/alone", "what", "d"), 1)]
 
 
 def _turns(parts: Parts, rounds: Rounds, lateness: int) -> Any:

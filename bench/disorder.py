@@ -6,13 +6,15 @@ What is compared takes turns on the same rows: times are the best turn, ratios t
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
 
 import sash
+from bench.bars import at_least, at_most, of
+from bench.experiments.contract import Claim, Row
 from bench.measuring import turns_of
 from bench.rounds import BloomRows
 from bench.tree_rounds import CHUNK, GAP, TreeRounds, trees_of
@@ -23,7 +25,7 @@ from sash.testing.counting import counting
 from sash.testing.monoids import Sum
 
 NAME = "disorder"
-N_TURNS = 12
+N_TURNS = 5  # fiba-fig11 measures the same kinds at length
 IN_ORDER = 2**16  # rounds of a turn: the call itself takes 10 us, and after the other's turn the caches are cold
 ROW_BYTES = 16  # an int64 time and a float64 value
 LOG_BLOOM = 17  # rows of 2 kB: 2^22 of them would take 16 GB in a tree
@@ -46,7 +48,7 @@ def _by_size(quick: bool) -> Iterator[dict[str, Any]]:
             n = 2**log_n
             rounds = TreeRounds(trees_of("fiba", sash.sum(), min_arity), n, IN_ORDER)
             queue = partial(sash.slide, values, sash.sum(), rows=min(n, 2**16), algorithm="two_stacks_lite")
-            turns = turns_of(rounds.in_order, lambda queue=queue: queue, n_turns=5 if quick else 60)
+            turns = turns_of(rounds.in_order, lambda queue=queue: queue, n_turns=5 if quick else 30)
             turns = turns / (IN_ORDER, len(values))
             per_row = n_bytes(rounds.tree) / n
             yield {
@@ -59,7 +61,7 @@ def _by_size(quick: bool) -> Iterator[dict[str, Any]]:
 def _by_distance(quick: bool) -> Iterator[dict[str, Any]]:
     for name, aggregate in AGGREGATES.items():
         log_n, chunk = (12 if quick else LOG_BLOOM, 100) if name == "bloom" else (18 if quick else 22, CHUNK)
-        for min_arity in (4,) if quick else (2, 4, 8):
+        for min_arity in (4,) if quick else (2, 4, 8):  # the kinds of fiba-fig11, so none is compiled for this alone
             trees = [trees_of(algorithm, aggregate, min_arity) for algorithm in ("fiba", "btree")]
             fiba, btree = (TreeRounds(each, 2**log_n, chunk) for each in trees)
             distances = [0, *(2**log_d for log_d in range(0, log_n + 1, 6 if quick else 2))]
@@ -160,6 +162,23 @@ def _combines(n: int, act: Any) -> int:
     calls.take()
     act(window)
     return calls.take()
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Flat in n where rows are in order; ahead of the classic tree at every distance."""
+    in_order = [row for row in rows if row["what"] == f"in order, min_arity {MIN_ARITY}" and row["rows"] >= 2**10]
+    least = min((row["fiba ns"] for row in in_order), default=1.0)
+    ratios = [(f"{row['rows']:,} rows", row["fiba ns"] / least) for row in in_order]
+    said = "in order, FiBA is flat in n: at most 1.5 times from the least to the most of 2^10 to 2^22 (log n: 2.2)"
+    found = [at_most(said, ratios, 1.5)]
+    for name in AGGREGATES:
+        beside = [row for row in rows if row["what"].startswith(f"{name}, ") and "ahead" in row]
+        said = f"{name}: FiBA is at least as fast as the B-tree at every distance"
+        found.append(at_least(said, of(beside, "ahead", "what", "d"), 1))
+    bulk = [{**row, "ahead": row["evict singly"] / row["evict at once"]} for row in rows if row.get("m", 0) >= 256
+            and "evict at once" in row]  # fmt: skip
+    found.append(at_least("evicting 256 or more at once combines less than one by one", of(bulk, "ahead", "m"), 1))
+    return found
 
 
 if __name__ == "__main__":

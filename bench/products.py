@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import sash
+from bench.bars import at_most, of
+from bench.experiments.contract import Claim, Row
 from bench.measuring import best_ns
 
 NAME = "products"
@@ -30,3 +32,8 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
             "one more_ns": round((together - previous) / (k - k // 2), 1),
         }  # fmt: skip
         previous = together
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """What sharing is for."""
+    return [at_most("together never take longer than apart", of(rows, "together/apart", "what"), 1)]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import sash
+from bench.bars import at_most, of
+from bench.cycles import IS_READABLE, ticks_per_ns
+from bench.experiments.contract import Claim, Row
+from bench.fifo_rounds import FifoRounds
 from bench.measuring import best_ns
+from sash.testing.counting import counting
+from sash.testing.monoids import Sum
 
 NAME = "rounds"
 WINDOWS = (2**10, 2**17, 2**20)
@@ -45,6 +51,10 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
                 row[name] = round(_round_ns(values, aggregate, rows, algorithm), 2)
             yield row
     yield from _bloom(quick)
+    yield _most_combines(10_000 if quick else 1_000_000)
+    if IS_READABLE:
+        for rows in WINDOWS[:2]:
+            yield _worst(rows, 100_000 if quick else 1_000_000)
 
 
 def _round_ns(values: Any, aggregate: Any, rows: int, algorithm: str) -> float:
@@ -68,3 +78,41 @@ def _bloom(quick: bool) -> Iterator[dict[str, Any]]:
         ns = _round_ns(values, BloomRows, rows, algorithm)
         to_a_copy = round(ns / copy_ns, 2)
         yield {"what": f"{algorithm} bloom", "rows": rows, "ns": round(ns), "to a copy of a row": to_a_copy}
+
+
+def _most_combines(n: int, rows: int = 2**10) -> dict[str, Any]:
+    """The most calls of combine in any insert, evict or query of DABA Lite, interpreted and counted."""
+    counted, calls = counting(Sum)
+    window = sash.aggregator("daba_lite", counted)
+    for value in range(rows):
+        window.insert(value)
+    most = {"insert": 0, "evict": 0, "query": 0}
+    calls.take()
+    for value in range(n):
+        for name, act in (("evict", window.evict), ("insert", lambda value=value: window.insert(value)),
+                          ("query", window.query)):  # fmt: skip
+            act()
+            most[name] = max(most[name], calls.take())
+    return {"what": "daba_lite, most combines", "rows": rows, "rounds": n, **most}
+
+
+def _worst(rows: int, n: int) -> dict[str, Any]:
+    """Single rounds of DABA Lite: each the median of repeats of the same round, so that the scheduler falls out."""
+    spent = FifoRounds("daba_lite", sash.sum(), rows).clocked(n) / ticks_per_ns()
+    median, worst = float(np.median(spent)), float(spent.max())
+    return {"what": "daba_lite, single rounds", "rows": rows, "rounds": n, "median ns": round(median, 1),
+            "worst ns": round(worst, 1), "worst/median": round(worst / median, 1)}  # fmt: skip
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The bar of DABA Lite."""
+    single = [row for row in rows if "worst/median" in row]
+    counted = [row for row in rows if row["what"] == "daba_lite, most combines"]
+    said = "DABA Lite: the worst of 10^6 rounds takes at most 10 times the median"
+    return [
+        *(at_most(f"DABA Lite: {act} never combines more than {most} times", of(counted, act, "rounds"), most)
+          for act, most in (("insert", 3), ("evict", 2), ("query", 1))),
+        *(at_most(f"{said}, window of {row['rows']:,}", of([row], "worst/median", "rows"), 10,
+                  why=f"the worst took {row['worst ns']} ns, about as long as memory that is in no cache; "
+                      "the calls of combine are counted above") for row in single),
+    ]  # fmt: skip

@@ -6,19 +6,21 @@ keys, beside what a user would otherwise write; sorting, grouping and putting an
 them. A peer's number is its time by ours: above 1, we are ahead.
 
 A peer that would take more than LIMIT_S seconds is not waited for: its time is foretold from parts of the rows, and
-`over 60 s` stands for it.
+`over 20 s` stands for it.
 """
 
 from __future__ import annotations
 
 import gc
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import sash
+from bench.bars import at_least, of
+from bench.experiments.contract import Claim, Row
 from bench.measuring import best_ns
 from sash.engine.columns import Column
 from sash.engine.running import Batch, answer_whole
@@ -30,7 +32,7 @@ YEAR_MS = 365 * 86_400_000
 SPANS = {"1 hour": "1h", "30 days": "30d"}
 LONG = {"1h": "1 HOUR", "30d": "30 DAY"}
 KEYS = (1, 10, 1_000)
-LIMIT_S = 60
+LIMIT_S = 20
 ENOUGH_S = 1.0  # of running a peer over and over for its best time
 AGGREGATES = {
     "sum": sash.sum("x"),
@@ -46,6 +48,16 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     yield from _by_keys(1_000_000 if quick else 10_000_000)
     for n_keys in KEYS:
         yield from _beside_peers(100_000 if quick else 1_000_000, n_keys)
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """Ahead of each peer; what one cannot say, or not in time, is no defeat."""
+    found = []
+    for peer in ("pandas", "polars", "duckdb"):
+        beside = [row for row in rows if not str(row.get(peer, "cannot")).startswith(("cannot", "over"))]
+        said = f"a declaration over a table is faster than {peer}, whatever keys, windows and aggregates"
+        found.append(at_least(said, of(beside, peer, "what", "keys", "window"), 1))
+    return found
 
 
 # --- the engine ------------------------------------------------------------------------------------
