@@ -225,7 +225,7 @@ class Chunks:
             middles.append(int(np.searchsorted(firsts, self.chunks[-1].last - far, "right")))
         if extent.rows is not None:
             n_before = int(ends[back - 1]) if back else 0
-            fronts.append(int(np.searchsorted(ends, n_before - extent.rows + 1, "right")))
+            fronts.append(int(np.searchsorted(ends, n_before - _n_before_row(extent), "right")))
             middles.append(int(np.searchsorted(ends, int(ends[-1]) - extent.rows, "right")) + 1)
         return Cut(min(max(fronts), back), max(middles), back)
 
@@ -257,7 +257,7 @@ class Chunks:
             return n
         settled = self.chunks[: self._first_at(watermark)]
         ends = np.cumsum([each.n for each in settled])
-        by_rows = int(np.searchsorted(ends, int(ends[-1]) - extent.rows + 1, "right")) if settled else 0
+        by_rows = int(np.searchsorted(ends, int(ends[-1]) - _n_before_row(extent), "right")) if settled else 0
         return max(n, by_rows) if extent.length is not None else by_rows
 
     def _with_chunk(self, k: int, chunk: Chunk) -> Any:
@@ -270,6 +270,12 @@ class Chunks:
         if base is None:
             return (chunk.n, chunk.first, codec.encode(partial))
         return (base[0] + chunk.n, base[1], codec.encode(bridge.joined(codec.decode(base[2]), partial)))
+
+
+def _n_before_row(extent: Extent) -> int:
+    """How many rows before a row are in its window at most: one less than `rows` if the row itself is in it."""
+    assert extent.rows is not None
+    return extent.rows - (extent.closed in ("both", "right"))
 
 
 def in_order(plan: Plan, rows: Any) -> Any:

@@ -32,7 +32,11 @@ WINDOWS = {
     "ties upto": W.range("7500 us", ties="upto"),
     "lag": W.range("6 ms", lag="3 ms"),
     "lag, closed left": W.range("4 ms", lag="5 ms", closed="left"),
-    "two bounds": W.range("9 ms", rows=11),
+    **{
+        f"two bounds, closed {closed}, ties {ties}": W.range("9 ms", rows=rows, closed=closed, ties=ties)
+        for closed, rows in (("both", 11), ("right", 7), ("left", 4), ("none", 7))
+        for ties in ("peers", "upto")
+    },
     "range, at least": W.range("8 ms", min_rows=7),
     "everything": W.everything(),
     "everything, ties upto": W.everything(ties="upto", min_rows=4),
@@ -101,6 +105,16 @@ def test_keys_that_share_a_hash_are_still_keys_of_their_own(emit, table, sizes):
         patch.setattr(simulating, "with_hash", with_one_hash)
         CHECKS[emit](spec_of(W.range("9 ms"), ["n", "own"], emit), table, sizes, 1)
         CHECKS[emit](spec_of(W.session("2 ms"), ["n", "listed"], emit), table, sizes, 1)
+
+
+@pytest.mark.parametrize("emit", CHECKS)
+@pytest.mark.parametrize("closed", ["both", "right", "left", "none"])
+@pytest.mark.parametrize("rows", [3, 4, 6])
+def test_of_two_bounds_the_rows_are_counted_from_where_the_window_ends(rows, closed, emit):
+    """Windows that begin exactly where a chunk does: without the row itself they begin a row earlier."""
+    given = [{"id": n, "k": "a", "ts": 500 * n, "q": 0, "i": n} for n in range(40)]
+    spec = spec_of(W.range("1 hour", rows=rows, closed=closed), ["n", "total", "own"], emit)
+    CHECKS[emit](spec, as_table(given), [18, *[1] * 12], 1)
 
 
 def with_one_hash(rows, by):
