@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sash.errors import FormatError
 from sash.frames import buffers
 from sash.frames.keys import joint_codes
 from sash.streams.bridges import Bridge, is_bridgeable
@@ -39,7 +40,11 @@ class LargeKeys:
     @cached_property
     def bridges(self) -> list[Bridge]:
         """The specs over one key; none if partials cannot stand for rows."""
-        return [Bridge(self.plan, k) for k in range(len(self.plan.specs))] if is_bridgeable(self.plan) else []
+        if is_bridgeable(self.plan):
+            return [Bridge(self.plan, k) for k in range(len(self.plan.specs))]
+        if self.hashes:
+            raise FormatError(_unreadable(len(self.hashes)))
+        return []
 
     def take_out(self, rows: Any) -> tuple[Any, list[tuple[Chunks, Any]]]:
         """Rows of other keys, and those of each large key that has some, in order."""
@@ -104,3 +109,12 @@ class LargeKeys:
         if self.hashes:
             number = sorted(self.hashes)[turn % len(self.hashes)]
             self.keep(self._chunks(number), watermark)
+
+
+def _unreadable(n: int) -> str:
+    """Of the options that may change, only idle= asks for rows, to see where a key was silent."""
+    return (
+        f"this checkpoint has {n} keys with so many rows that they are in chunks, of which partials are kept, and "
+        "partials do not tell where a key was silent, which idle= asks for. Go on without idle=, or begin anew with "
+        "another checkpointLocation"
+    )

@@ -87,7 +87,8 @@ def kept(plan: Plan, rows: Settled, instants: Instants | None) -> Any:
     elif grid is not None and grid.rows is not None:  # answers are counted from the first row of a key
         first -= (first - rows.starts) % grid.rows
     if plan.streaming.idle is not None:
-        silent = rows.times[rows.last] < rows.watermark - microseconds(plan.streaming.idle)
+        next_row = rows.watermark if instants is None else instants.open_from(rows.watermark)
+        silent = rows.times[rows.last] < next_row - microseconds(plan.streaming.idle)
         first = np.where(silent, rows.ends, first)
     return np.arange(len(rows.times)) >= first[rows.keys]
 

@@ -56,6 +56,11 @@ class Instants:
         past = (times - self.origin) % self.step
         return times + np.where(past == 0, 0 if self.is_closed else self.step, self.step - past)
 
+    def open_from(self, watermark: int) -> int:
+        """The first time whose rows are not due yet: those wait, though they may be before the watermark."""
+        last = watermark - (1 if self.is_closed else 0)
+        return watermark - (last - self.origin) % self.step
+
 
 def instants_of(plan: Plan) -> Instants | None:
     """The grid of a plan, if it has one in time."""
