@@ -118,7 +118,8 @@ def _latency(size: Size) -> Iterator[Row]:
                     "function": name, "d": d, "tree": label(algorithm, arity), "least ticks": round(low, 1),
                     "median": round(median, 1), "mean": round(float(spent.mean()), 1), "99.9 %": round(high),
                     "most": round(worst),
-                    "n": n, "mean of whole turns": round(whole.best * ticks_per_ns(), 1), "trees clocked together": n_alike,
+                    "mean of whole turns": round(whole.best * ticks_per_ns(), 1), "n": n,
+                    "trees clocked together": n_alike,
                     "of which the clock takes": round(cost / n_alike, 1),
                 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from bench import b_int, cycles
 from bench.experiments import daba, pba, reactive
 from bench.experiments.contract import Size
 from bench.experiments.fiba import by_time
-from bench.experiments.mta import Policed, types_of
+from bench.experiments.mta import Policed, readings, to_limit, types_of
 from bench.fifo_rounds import FifoRounds, copied
 from bench.tree_rounds import LateRounds, TreeRounds, moves, run_alike, run_moves, trees_of
 from sash.engine.trees import new_tree
@@ -153,6 +153,22 @@ def test_a_copy_with_a_number_holds_the_same_elsewhere():
 def test_moves_evict_one_for_each_row_unless_told_otherwise():
     given = moves(np.arange(3), np.arange(3))
     assert given.until.tolist() == [0, 1, 2, 3]
+
+
+def test_the_stream_is_the_same_however_much_of_it_is_taken():
+    seconds, used = readings(90_000)
+    assert len(seconds) == len(used) == 90_000
+    assert np.array_equal(readings(1_000)[1], used[:1_000])
+
+
+@pytest.mark.parametrize("algorithm", ["amta", "log_mta", "daba", "recalc"])
+def test_an_update_that_says_how_many_may_stay_evicts_the_others(algorithm):
+    needed = {"n": sash.count("limit"), "limit": sash.last("limit")}
+    policed = Policed(algorithm, sash.sum("limit"), sash.policies.as_policy(to_limit, needed), 64)
+    policed.pass_over({"limit": np.full(64, 128.0)}, slides=False)()
+    policed.pass_over({"limit": np.array([5.0])})()
+    at = policed.states[0].at
+    assert int(at[1] - at[0]) == 5
 
 
 @pytest.mark.parametrize("algorithm", ["amta", "log_mta", "daba", "recalc"])
