@@ -59,6 +59,10 @@ SETTINGS = {  # setting: (value, why); {cores} is the number of cores
         "large memory is used once more instead of handed back: fresh pages take longer than what is written to them",
     ),
     "spark.executorEnv.MALLOC_TRIM_THRESHOLD_": ("1073741824", "the same, for memory at the end of the heap"),
+    "spark.executorEnv.MIMALLOC_PURGE_DELAY": (
+        "10000",
+        "the same, for Arrow's memory: in milliseconds, so that the next micro-batch finds it; the default is 10",
+    ),
 }
 
 

@@ -82,7 +82,7 @@ class Pages:
     def save(self, numbers: Any, rows: Any) -> None:
         """Write some pages anew: these are all their rows, those of a key next to each other (I1)."""
         numbers, rows = self._grown(numbers, rows)
-        places = self.of(rows.column(HASH).to_numpy())
+        places = self.of(rows.column(HASH).to_numpy()).astype(np.min_scalar_type(self.n_pages))  # few bits sort faster
         order = np.argsort(places, kind="stable")
         rows, places = rows.take(pa.array(order)).combine_chunks(), places[order]
         starts = self._starts(rows)

@@ -50,6 +50,8 @@ class Situation:
         One page more is looked at each time, in turn: so keys that have fallen silent are forgotten too.
         """
         self.swept += 1
-        swept = self.swept % self.pages.n_pages
-        numbers = np.unique(np.append(self.pages.of(rows.column(HASH).to_numpy()), swept))
+        is_touched = np.zeros(self.pages.n_pages, np.bool_)
+        is_touched[self.pages.of(rows.column(HASH).to_numpy())] = True
+        is_touched[self.swept % self.pages.n_pages] = True
+        numbers = np.flatnonzero(is_touched)
         return numbers, self.pages.load(numbers.tolist())
