@@ -84,7 +84,7 @@ class FifoRounds:
 
         return take
 
-    def clocked(self, count: int, repeats: int = 5) -> Any:
+    def clocked(self, count: int, repeats: int = 5, n_windows: int | None = None) -> Any:
         """The ticks of each of so many rounds: the median of several repeats, each from the same window.
 
         The clock is read once for a round of several windows that are alike, and a round is one's share of it, as one
@@ -93,7 +93,7 @@ class FifoRounds:
         same work, so what differs between repeats is the machine's; an eviction that moves the whole window is slow in
         all of them.
         """
-        spent, n_windows = np.zeros((repeats, count), np.int64), self.n_alike
+        spent, n_windows = np.zeros((repeats, count), np.int64), n_windows or self.n_alike
         for row in spent:
             states = tuple(copied(self.state, number) for number in range(n_windows))
             for begin in range(0, count, self.block):
