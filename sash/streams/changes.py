@@ -20,6 +20,7 @@ from sash.frames.keys import joint_codes
 from sash.streams.contract import REVISION, Counts
 from sash.streams.held import Held, in_form
 from sash.streams.plans import Plan
+from sash.streams.touching import is_rounded, touched
 
 if TYPE_CHECKING:
     from sash.streams.situation import Situation
@@ -100,17 +101,9 @@ def with_revisions(rows: Any, revisions: Any) -> Any:
 
 
 def _moved(now: Situation, before: Held, after: Held, change: Change) -> Any:
-    """Which stored rows have other answers than before.
-
-    Only rows that are not settled can, and, if rows only came, only those not before the first of them in their key:
-    floats that were added up in another order may differ in their last bit, and are no news.
-    """
+    """Which stored rows have other answers than before."""
     moved = np.zeros(after.rows.num_rows, np.bool_)
-    since = np.full(after.rows.num_rows, now.before)
-    if change.removed.num_rows == 0 and after.rows.num_rows:
-        new = np.where(after.is_new, after.times, np.iinfo(np.int64).max)
-        since = np.maximum(np.minimum.reduceat(new, np.flatnonzero(after.begins))[after.keys], now.before)
-    open_rows = np.flatnonzero(~after.is_new & (after.times >= since))
+    open_rows = np.flatnonzero(_may_move(now, after, change))
     if len(open_rows) == 0:
         return moved
     place_before = np.empty(before.rows.num_rows, np.int64)
@@ -120,8 +113,33 @@ def _moved(now: Situation, before: Held, after: Held, change: Change) -> Any:
     old, answered = before.answer_columns(earlier), after.answer_columns(open_rows)
     for name, answers in old.items():
         differs |= differ(answers, answered[name])
+    if differs.any() and is_rounded(now.plan):
+        differs &= _is_touched(now, before, after, change, earlier, open_rows)
     moved[open_rows[differs]] = True
     return moved
+
+
+def _may_move(now: Situation, after: Held, change: Change) -> Any:
+    """Which stored rows are not settled, and, if rows only came, not before the first of them in their key."""
+    since = np.full(after.rows.num_rows, now.before)
+    if change.removed.num_rows == 0 and after.rows.num_rows:
+        new = np.where(after.is_new, after.times, np.iinfo(np.int64).max)
+        since = np.maximum(np.minimum.reduceat(new, np.flatnonzero(after.begins))[after.keys], now.before)
+    return ~after.is_new & (after.times >= since)
+
+
+def _is_touched(now: Situation, before: Held, after: Held, change: Change, earlier: Any, open_rows: Any) -> Any:
+    """Which open rows had a row in their window that has gone, or have one that has come.
+
+    Unless silences count: by a row that ends one, a key gets back rows of before that are in windows without it.
+    """
+    if now.plan.streaming.idle is not None:
+        return np.ones(len(open_rows), np.bool_)
+    is_touched = now.timed(lambda: touched(now.plan, after.rows, after.keys, after.is_new))[open_rows]
+    if change.removed.num_rows:
+        gone = ~np.isin(before.numbers, change.kept_numbers)
+        is_touched |= now.timed(lambda: touched(now.plan, before.rows, before.keys, gone))[earlier]
+    return is_touched
 
 
 def differ(old: Any, new: Any) -> Any:

@@ -13,6 +13,7 @@ from sash.streams.contract import REVISION
 from sash.streams.held import in_form
 from sash.streams.situation import Situation
 from sash.streams.timing import times_of
+from sash.streams.touching import is_rounded, touched
 
 
 def answered_large(now: Situation, chunks: Chunks, new: Any) -> Any:
@@ -36,6 +37,8 @@ def revised_large(now: Situation, chunks: Chunks, new: Any) -> Any:
     moved = is_new.copy()
     for name, old in before.items():
         moved[stored] |= differ(old, answers[name].take(pa.array(stored)))
+    if (moved & ~is_new).any() and is_rounded(now.plan):  # all new rows are among these
+        moved &= is_new | now.timed(lambda: touched(now.plan, rows, np.zeros(len(is_new), np.int64), is_new))
     now.counts.revisions += int((moved & ~is_new).sum())
     rows = with_revisions(rows, rows.column(REVISION).to_numpy() + (moved & ~is_new))
     chunks.put_back(since, rows)
