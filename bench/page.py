@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from math import log2
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 from bench.experiments.contract import Axes, Experiment
@@ -21,7 +22,8 @@ SHOWN = 60  # rows of a table
 LEAD = (
     "Every table and figure of the five papers that Sash implements, measured on Sash itself, and the libraries one "
     "would use otherwise on the same work. For each: what the paper says, what was measured here, and whether it "
-    "holds. Times are the best of several turns; the noise is how far above the best the middle turn was."
+    "holds. Times are the best of several turns; the noise is how far above the best the middle turn was; "
+    "above each plot stands that of its middle point, and of its noisiest."
 )
 
 
@@ -43,11 +45,30 @@ def summary(runs: Sequence[tuple[Experiment, dict[str, Any]]], folder: Path) -> 
         ("hold", f"{len(claims) - len(missed)}"), ("do not hold", f"{len(missed)}"),
         ("minutes", f"{sum(run.get('seconds', 0) for _, run in runs) / 60:,.0f}"),
     ]  # fmt: skip
-    machines = sorted({f"{run['machine']}, Python {run['python']}" for _, run in runs})
+    machines = sorted({_machine(run) for _, run in runs})
     text = f"Measured on {'; '.join(machines)}." if machines else "Nothing was measured yet: sash bench --all"
+    text += f" With {versions}." if (versions := _versions([run for _, run in runs])) else ""
     if folder == QUICK:
         text += " QUICK RUNS: small workloads that show that everything runs, and prove nothing."
     return Section("What holds", text, facts=facts, tables=[table] if missed else [])
+
+
+def _machine(run: dict[str, Any]) -> str:
+    further = [f"{run['cores']} cores"] if "cores" in run else []
+    further += [f"{run['memory_gb']} GB"] if run.get("memory_gb") else []
+    return ", ".join(
+        [run["machine"], *further, *([run["kernel"]] if "kernel" in run else []), f"Python {run['python']}"]
+    )
+
+
+def _versions(runs: Sequence[dict[str, Any]]) -> str:
+    """The libraries that were there, each with its versions: more than one, if runs were of different days."""
+    found: dict[str, set[str]] = {}
+    for run in runs:
+        for name, version in run.get("versions", {}).items():
+            if version not in ("", "absent", None):
+                found.setdefault(name, set()).add(version)
+    return ", ".join(f"{name} {' and '.join(sorted(each))}" for name, each in found.items())
 
 
 def section(experiment: Experiment, run: dict[str, Any]) -> Section:
@@ -57,16 +78,19 @@ def section(experiment: Experiment, run: dict[str, Any]) -> Section:
         f"{experiment.paper}: {experiment.reference}.\n\nThe paper's curves: {experiment.claim}\n\nRun as sash bench "
         + (f"{experiment.name}, {at:%d %b %Y %H:%M} UTC, commit {run['commit']}, {run.get('seconds', 0):,.0f} s.")
     )
-    claims = [("what the paper says", "measured here", "holds", "why not")]
-    claims += [
+    tables, title = _claims(run, "what the paper says"), f"{experiment.title} ({experiment.name})"
+    if experiment.axes is None:
+        return Section(title, text, tables=[*tables, rows_table(run["rows"])])
+    return Section(title, text, plots=plots(experiment.axes, run["rows"]), tables=tables, facts=facts_of(run["rows"]))
+
+
+def _claims(run: dict[str, Any], said: str) -> list[list[tuple[str, ...]]]:
+    """A table of claims and what became of them, if there are any."""
+    claims = [
         (each["said"], each["measured"], "holds" if each["holds"] else "does not hold", each["why"])
         for each in run.get("claims", [])
     ]
-    tables = [claims] if len(claims) > 1 else []
-    title = f"{experiment.title} ({experiment.name})"
-    if experiment.axes is None:
-        return Section(title, text, tables=[*tables, rows_table(run["rows"])])
-    return Section(title, text, plots=plots(experiment.axes, run["rows"]), tables=tables)
+    return [[(said, "measured here", "holds", "why not"), *claims]] if claims else []
 
 
 def _suites(runs: Sequence[tuple[Experiment, dict[str, Any]]]) -> list[Section]:
@@ -74,7 +98,7 @@ def _suites(runs: Sequence[tuple[Experiment, dict[str, Any]]]) -> list[Section]:
         Section(
             f"{each.title} ({each.name})",
             f"A suite of our own, commit {run['commit']}.",
-            tables=_by_columns(run["rows"]),
+            tables=[*_claims(run, "what we say"), *_by_columns(run["rows"])],
         )
         for each, run in runs
         if not each.paper
@@ -105,10 +129,33 @@ def _cell(value: Any) -> str:
 
 def plots(axes: Axes, rows: Sequence[dict[str, Any]]) -> list[Plot]:
     """A plot for each panel that has more than one point of a curve."""
+    return [_plot(axes, name, panel) for name, panel in _panels(rows).items() if _is_curve(panel)]
+
+
+def facts_of(rows: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
+    """What has no curve, such as the cost of the clock: series of a panel that have the same value are one fact."""
+    facts: dict[tuple[str, str], list[str]] = {}
+    for name, panel in _panels(rows).items():
+        for row in panel if not _is_curve(panel) else ():
+            facts.setdefault((name, f"{_cell(row['y'])} {row['unit']}"), []).append(row["series"])
+    return [(f"{name}: {', '.join(series)}", value) for (name, value), series in facts.items()]
+
+
+def _panels(rows: Sequence[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
     panels: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         panels.setdefault(row["panel"], []).append(row)
-    return [_plot(axes, name, panel) for name, panel in panels.items() if len({row["x"] for row in panel}) > 1]
+    return panels
+
+
+def _is_curve(panel: Sequence[dict[str, Any]]) -> bool:
+    return len({row["x"] for row in panel}) > 1
+
+
+def _noise(rows: Sequence[dict[str, Any]]) -> str:
+    """The spread of the points of a plot: that of the middle one, and the largest."""
+    spreads = [row.get("spread", 0.0) for row in rows]
+    return f" (noise {median(spreads):.0%}, at most {max(spreads):.0%})" if any(spreads) else ""
 
 
 def _plot(axes: Axes, name: str, rows: Sequence[dict[str, Any]]) -> Plot:
@@ -118,7 +165,7 @@ def _plot(axes: Axes, name: str, rows: Sequence[dict[str, Any]]) -> Plot:
         curves.setdefault(row["series"], {})[row["x"]] = row["y"]
     looks = _looks(list(curves))
     return Plot(
-        f"{name}: {rows[0]['unit']}", _places(xs) if axes.log_x else list(range(len(xs))),
+        f"{name}: {rows[0]['unit']}{_noise(rows)}", _places(xs) if axes.log_x else xs,
         [Series(label, [curve.get(x) for x in xs], "line", *looks[label]) for label, curve in curves.items()],
         unit=rows[0]["unit"], names=[_tick(x) for x in xs], named=axes.x, log=axes.log_y,
     )  # fmt: skip

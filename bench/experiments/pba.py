@@ -51,8 +51,8 @@ TABLE_3 = {"two_stacks": "338 ± 5,349, 381 ± 10,000", "sba": "195 ± 1,566, 20
 
 PASSES = "likely, because our SBA goes over whole columns in passes of vector instructions, and PBA answers row by row"
 HANDED = (
-    "a chunk is handed to another thread from Python, which takes some microseconds in one window: about as long as the "
-    "flips and suffixes that it is to hide, as these are compiled"
+    "a chunk is handed to another thread from Python, which takes some microseconds in one window: about as long as "
+    "the flips and suffixes that it is to hide, as these are compiled"
 )
 HAND_OVER = "handing a chunk to another thread from Python takes longer than making its suffixes at once, as SBA does"
 

@@ -1,7 +1,9 @@
 """The page of the experiments: what is in it, and that a real browser draws it without a complaint."""
 
 import json
+import platform
 
+import numpy as np
 import pytest
 
 pytest.importorskip("typer")  # the page is that of the command line
@@ -30,10 +32,15 @@ def folder(tmp_path_factory):
     claims = [Claim("it is flat", "0.01 ± 0.02", True), Claim("it is <fast>", "it is not", False, "the weather")]
     noted = {"folder": folder, "seconds": 90.0, "claims": [each._asdict() for each in claims]}
     rows = [point("sum", label, n, (10.0 + k, 0.1)) for k, label in enumerate(LABELS) for n in SIZES]
-    record(CURVE.name, [point("clock", "two readings", 0, 24.0), *rows], **noted)
-    record(LATENCY.name, [point("sum", "daba", place, 10.0**place, "ticks") for place in range(5)], folder=folder)
+    rows[0]["spread"] = 0.2
+    readings = (("two readings", 24.0), ("three readings", 24.0), ("four readings", 30.0))
+    clock = [point("clock", label, 0, ticks, "ticks") for label, ticks in readings]
+    record(CURVE.name, [*clock, *rows], **noted)
+    spikes = [point("sum", "daba", place, 10.0 ** (k - 1), "ticks") for k, place in enumerate((1, 2, 5, 10, 50))]
+    record(LATENCY.name, spikes, folder=folder)
     record(TABLE.name, [{"function": "sum", "mean": 1234.5}], folder=folder)
-    record(SUITE.name, [{"what": "a", "ns": 1.0}, {"what": "b", "ratio": 2.0}], folder=folder)
+    quick = [Claim("the suite is quick", "1 s", True)._asdict()]
+    record(SUITE.name, [{"what": "a", "ns": 1.0}, {"what": "b", "ratio": 2.0}], folder=folder, claims=quick)
     return folder
 
 
@@ -51,10 +58,33 @@ def test_every_claim_is_in_the_page_and_those_that_do_not_hold_come_first(text):
 
 def test_plots_have_a_logarithmic_axis_by_places_and_names_for_them(text):
     data = json.loads(text.split('<script id="plots" type="application/json">')[1].split("</script>")[0])
-    assert [plot["title"] for plot in data] == ["sum: ns", "sum: ticks"]  # a single point is no plot
+    titles = ["sum: ns (noise 10%, at most 20%)", "sum: ticks"]  # a single point is no plot
+    assert [plot["title"] for plot in data] == titles
     assert data[0]["x"] == [0, 1, 2, 3, 4, 5]
     assert data[0]["names"] == ["1", "16", "256", "2^12", "2^16", "2^20"]
     assert data[1]["log"]
+
+
+def test_an_axis_that_is_not_logarithmic_is_by_values(text):
+    data = json.loads(text.split('<script id="plots" type="application/json">')[1].split("</script>")[0])
+    assert data[1]["x"] == [1, 2, 5, 10, 50]
+    assert data[1]["names"] == ["1", "2", "5", "10", "50"]
+
+
+def test_what_has_no_curve_is_a_fact_and_equal_ones_are_told_together(text):
+    assert "<dd>24 ticks</dd><dt>clock: two readings, three readings</dt>" in text
+    assert "<dd>30 ticks</dd><dt>clock: four readings</dt>" in text
+
+
+def test_the_machine_and_the_libraries_are_told(text):
+    assert f"numpy {np.__version__}" in text
+    assert f"Python {platform.python_version()}" in text
+    assert "absent" not in text.split("What holds")[1].split("</p>")[0]
+
+
+def test_claims_of_suites_are_told_like_others(text):
+    assert text.count("the suite is quick") == 1
+    assert "<th>what we say</th>" in text
 
 
 def test_variants_of_an_algorithm_share_its_colour_and_differ_in_width(text):

@@ -4,7 +4,8 @@
   const plots = JSON.parse(document.getElementById("plots").textContent);
   const root = document.documentElement;
   const colour = (name) => getComputedStyle(root).getPropertyValue(name).trim();
-  const shown = (value, unit) => (value == null ? "–" : `${Math.round(value * 100) / 100}${unit ? " " + unit : ""}`);
+  const rounded = (value) => (Math.abs(value) < 1 ? Number(value.toPrecision(3)) : Math.round(value * 100) / 100);
+  const shown = (value, unit) => (value == null ? "–" : `${rounded(value)}${unit ? " " + unit : ""}`);
 
   // How far apart ticks are, in seconds; what each says; what is added below at a new year, day and so on.
   const TIMES = [
@@ -26,15 +27,27 @@
     return { ...common, points: { show: false } };
   }
 
+  // What is left free beside the first and the last place, a part of the mean distance between places.
+  function padding(plot) {
+    const span = Math.max(...plot.x) - Math.min(...plot.x);
+    return 0.6 * (span / (plot.x.length - 1) || 1);
+  }
+
+  // Places that have room for a name: each is so far from the one before.
+  function spaced(places, room) {
+    let last = -Infinity;
+    return places.filter((place) => place - last >= room * 0.999 && ((last = place), true));
+  }
+
   function axes(plot, width) {
     const look = { stroke: colour("--soft"), grid: { stroke: colour("--rule"), width: 1 }, ticks: { stroke: colour("--rule") } };
     const x = { ...look, grid: { show: false }, values: plot.names ? undefined : TIMES, space: 62 };
     if (plot.names) {
-      const every = Math.ceil((plot.names.length * 84) / Math.max(width - 60, 1));
-      x.splits = () => plot.x.filter((_, i) => i % every === 0);
+      const room = (84 * (Math.max(...plot.x) - Math.min(...plot.x) + 2 * padding(plot))) / Math.max(width - 60, 1);
+      x.splits = () => spaced(plot.x, room);
       x.values = (_, places) => places.map((place) => plot.names[plot.x.indexOf(place)] ?? "");
     }
-    const y = { ...look, size: 66, values: (_, splits) => splits.map((v) => (v == null ? "" : v.toLocaleString("en"))) };
+    const y = { ...look, size: 66, values: (_, splits) => splits.map((v) => (v == null ? "" : v.toLocaleString("en", { maximumFractionDigits: 6 }))) };
     if (plot.log) y.filter = (_, splits) => splits.map((v) => (Number.isInteger(Math.log10(v)) ? v : null));
     return [x, y];
   }
@@ -42,12 +55,12 @@
   function draw(place, plot) {
     place.textContent = "";
     const width = Math.max(place.clientWidth, 200);
-    const pad = plot.names ? 0.6 : 0;
+    const pad = plot.names ? padding(plot) : 0;
     const options = {
       width, height: width < 500 ? 230 : 300, tzDate: (ts) => uPlot.tzDate(new Date(ts * 1e3), "Etc/UTC"),
       scales: {
         x: { time: !plot.names, range: (_, low, high) => [low - pad, high + pad] },
-        y: plot.log ? { distr: 3, range: (_, low, high) => [0.6, Math.max(high * 1.5, 10)] } : {},
+        y: plot.log ? { distr: 3, range: (_, low, high) => [Math.min(0.6, (low || 1) / 1.5), Math.max(high * 1.5, 10)] } : {},
       },
       series: [{ label: plot.named, value: plot.names ? (_, v) => plot.names[plot.x.indexOf(v)] ?? "" : undefined },
         ...plot.series.map((each) => series(each, plot.unit))],
