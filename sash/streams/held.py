@@ -9,18 +9,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from sash.errors import DataError
 from sash.frames.answering import Reader, answer, arrange
 from sash.frames.arrow_tables import Source
 from sash.frames.casting import as_type
 from sash.streams.blaming import naming_rows
 from sash.streams.contract import FAILURE, IS_LATE, REVISION
-from sash.streams.plans import KEY, Plan, microseconds
+from sash.streams.plans import KEY, MICROSECOND, Plan, microseconds
 from sash.streams.policing import BEGIN, PLACE, SETTLED
 from sash.streams.reach import Settled, kept
-from sash.streams.timing import times_of
+from sash.streams.timing import Instants, times_of
+from sash.windows.durations import Duration
 
 if TYPE_CHECKING:
     from sash.streams.situation import Situation
+
+MOST_INSTANTS = 1 << 22  # of a key in a micro-batch: beyond, a time is wrong, or nobody wants to know of the silence
 
 
 @dataclass(frozen=True)
@@ -100,16 +104,28 @@ class Held:
         """Keys, instants and answers, of instants after the last one that each key has answered."""
         plan, instants = self.now.plan, self.now.instants
         assert instants is not None
+        starts = np.flatnonzero(self.begins)
+        answered = self._answered(instants, starts)
         keys = self.answers.column(KEY).to_numpy()
         when = times_of(self.answers.column(plan.time))
-        starts = np.flatnonzero(self.begins)
-        stored = np.where(self.is_new, np.iinfo(np.int64).min, self.times)
-        last = np.maximum.reduceat(stored, starts) if len(starts) else stored
-        answered = np.where(last == np.iinfo(np.int64).min, last, instants.of(last))
         fresh = np.flatnonzero(when > answered[keys])
         given = self.rows.select(list(plan.window.by)).take(pa.array(starts[keys[fresh]]))
         columns = dict(zip(plan.window.by, given.columns, strict=True)) | self.answer_columns(fresh)
         return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)
+
+    def _answered(self, instants: Instants, starts: Any) -> Any:
+        """The last instant that each key has answered; an error if too many have come after it."""
+        if len(starts) == 0:
+            return starts
+        never = np.iinfo(np.int64).min
+        last = np.maximum.reduceat(np.where(self.is_new, never, self.times), starts)
+        answered = np.where(last == never, last, instants.of(last))
+        since = np.where(last == never, instants.of(self.times[starts]) - instants.step, answered)
+        n_due = (instants.of(np.maximum.reduceat(self.times, starts)) - since) // instants.step
+        if n_due.max() > MOST_INSTANTS:
+            own = self.rows.filter(pa.array(self.keys == n_due.argmax()))
+            raise DataError(_too_many(self.now.plan, own, int(n_due.max())))
+        return answered
 
     @cached_property
     def reach(self) -> Any:
@@ -139,3 +155,16 @@ def in_form(plan: Plan, given: Any, answers: dict[str, Any]) -> Any:
         extra[REVISION] = given.column(REVISION)
     columns = extra | {name: given.column(name) for name in plan.schema.names} | answers
     return pa.table([columns[name] for name in plan.out_schema.names], schema=plan.out_schema)
+
+
+def _too_many(plan: Plan, rows: Any, n_due: int) -> str:
+    """What to say of the rows of a key with too many instants between them."""
+    times, key = times_of(rows.column(plan.time)), rows.select(list(plan.window.by)).slice(0, 1).to_pylist()
+    whose = f" for the key {key[0]}" if plan.window.by else ""
+    first, last = (np.datetime64(int(each), "us") for each in times[[0, -1]])
+    return (
+        f"{n_due} instants of {plan.window.grid!r} are due at once{whose}, with rows from {first} to {last} and a "
+        f"silence of {Duration(MICROSECOND * int(np.diff(times).max()))} between two of them; a stream answers at most "
+        f"{MOST_INSTANTS} for a key in a micro-batch. Say idle='1 hour', also at a restart, and a key that was silent "
+        "for longer begins anew; or use a coarser grid"
+    )

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from sash.streams import pages
+from sash.streams import held, pages
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from sash.streams.shard import take
@@ -144,6 +144,23 @@ def test_an_aggregate_of_records_answers_batches_in_which_all_is_null(emit):
     ]
     found = [row["own"] for step in steps for row in step.rows()]
     assert found == spec(table).column("own").to_pylist()
+
+
+def test_more_instants_than_anyone_wants_of_a_silence_are_refused_with_the_remedy(monkeypatch):
+    monkeypatch.setattr(held, "MOST_INSTANTS", 100)
+    types = {"ts": pa.timestamp("us"), "n": pa.int64()}
+
+    def given(rows, watermark, blocks, **options):
+        plan = plan_of(W.rows(3).every("1 ms").agg(n=sash.count()).stream(**options), types)
+        return [row for table in take(plan, blocks, rows, watermark).tables for row in table.to_pylist()]
+
+    blocks = Memory()
+    assert len(given(small((0, 1, 7), (1, 1, 106)), None, blocks)) == 1, "the first is due"
+    assert len(given(None, 200 * MS, blocks)) == 99, "and as many as may be"
+    assert len(given(small((2, 1, 207)), 200 * MS, blocks)) == 0
+    with pytest.raises(sash.DataError, match=r"101 instants .*'k': 1.*101 milliseconds.*at most 100 .*idle="):
+        given(None, 300 * MS, blocks.copy())
+    assert [row["n"] for row in given(None, 300 * MS, blocks, idle="50 ms")] == [1]
 
 
 # --- rows taken back and corrected -----------------------------------------------------------------
