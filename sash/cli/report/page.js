@@ -47,7 +47,7 @@
       x.splits = () => spaced(plot.x, room);
       x.values = (_, places) => places.map((place) => plot.names[plot.x.indexOf(place)] ?? "");
     }
-    const y = { ...look, size: 66, values: (_, splits) => splits.map((v) => (v == null ? "" : v.toLocaleString("en", { maximumFractionDigits: 6 }))) };
+    const y = { ...look, size: 78, values: (_, splits) => splits.map((v) => (v == null ? "" : v.toLocaleString("en", { maximumFractionDigits: 6 }))) };
     if (plot.log) y.filter = (_, splits) => splits.map((v) => (Number.isInteger(Math.log10(v)) ? v : null));
     return [x, y];
   }
