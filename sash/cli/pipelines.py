@@ -288,7 +288,8 @@ def _reach_by_table(begun: Window, kind: str, table: Table, named: Places, besid
     assert inner is not None
     if kind == "delta":
         column = inner.need("column", "a text", '"distance"')
-        made = begun.delta(column, inner.need("within", "a text or a number", "10"))
+        within, ties = inner.need("within", "a text or a number", "10"), inner.take("ties", "a text", "peers")
+        made = begun.delta(column, within, ties=ties)
         named.setdefault(column, (*table.where, kind))
     else:
         policy = find(inner.need("policy", "a text", '"module:rule"'), beside)

@@ -95,11 +95,15 @@ class Window:
         length = read_length(gap, "the gap of a session")
         return self._reaching(Extent("session", length=length, min_rows=_min_rows(min_rows)))
 
-    def delta(self, column: str, within: Any, *, min_rows: int = 0) -> Window:
-        """Take the rows whose `column`, which must not fall, is within `within` of this row's."""
+    def delta(self, column: str, within: Any, *, ties: str = "peers", min_rows: int = 0) -> Window:
+        """Take the rows whose `column`, which must not fall, is within `within` of this row's.
+
+        `ties="peers"` takes in every row of the same value, later ones too, "upto" only those not after this one.
+        """
+        require_choice("ties", ties, TIES)
         name = _name(column, "the column of delta")
         length = read_length(within, "the distance of delta")
-        return self._reaching(Extent("delta", name, length=length, min_rows=_min_rows(min_rows)))
+        return self._reaching(Extent("delta", name, length=length, ties=ties, min_rows=_min_rows(min_rows)))
 
     def since(self, column: str, *, min_rows: int = 0) -> Window:
         """Take the rows since the last one whose boolean `column` is true, that row included."""

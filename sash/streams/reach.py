@@ -151,8 +151,23 @@ FIRST: dict[str, Callable[[Extent, Plan, Settled, Any], Any]] = {
 
 def require_reach(plan: Plan) -> None:
     """Refuse what would need more than the rows in reach."""
-    if not plan.has_policy:
-        return
+    for extent in plan.extents:
+        if extent.kind == "delta" and extent.ties == "peers" and plan.streaming.emit != "eager":
+            raise UnsupportedError(_endless(extent, plan.streaming.emit))
+    if plan.has_policy:
+        _require_policy(plan)
+
+
+def _endless(extent: Extent, emit: str) -> str:
+    """Of equal times none come after the watermark; of equal marks they may, as long as the mark stands still."""
+    return (
+        f"{extent!r} with emit={emit!r}: a row's window holds all rows of the same {extent.column!r}, later ones too, "
+        f"and for how long such rows come no watermark says. Write delta({extent.column!r}, {extent.length!r}, "
+        "ties='upto'), whose windows end with their row, or use emit='eager'"
+    )
+
+
+def _require_policy(plan: Plan) -> None:
     if len(plan.specs) > 1 or plan.window.grid is not None:
         raise UnsupportedError(
             "a slide policy on a stream stands alone: which rows it has left is only known for one window, at every "

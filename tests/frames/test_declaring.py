@@ -34,6 +34,7 @@ SHOWN = [
     (W.everything(), ".everything()"),
     (W.session("30 minutes"), ".session('30 minutes')"),
     (W.delta("odometer", 100), ".delta('odometer', 100)"),
+    (W.delta("odometer", 100, ties="upto"), ".delta('odometer', 100, ties='upto')"),
     (W.since("is_reset"), ".since('is_reset')"),
     (W.evict_while(at_most_two, n=sash.count()), ".evict_while(at_most_two, n=count())"),
     (W.range("1 hour").every("1 minute"), ".range('1 hour').every('1 minute')"),

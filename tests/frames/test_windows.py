@@ -84,12 +84,13 @@ def test_a_session_begins_after_a_silence(rows, gap):
     check(W.session(gap), rows, frame)
 
 
-@given(tables(), st.integers(1, 9))
-def test_a_delta_is_a_distance_in_another_column(rows, distance):
+@given(tables(), st.integers(1, 9), st.sampled_from(["peers", "upto"]))
+def test_a_delta_is_a_distance_in_another_column(rows, distance, ties):
     def frame(before, row, after):
-        return [each for each in [*before, row] if row["m"] - each["m"] <= distance]
+        peers = [each for each in after if each["m"] == row["m"]] if ties == "peers" else []
+        return [each for each in [*before, row] if row["m"] - each["m"] <= distance] + peers
 
-    check(W.delta("m", distance), rows, frame)
+    check(W.delta("m", distance, ties=ties), rows, frame)
 
 
 @given(tables(null_times=True))

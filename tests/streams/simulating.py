@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 from sash.frames.spec import Spec
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
+from sash.streams.reach import require_reach
 from sash.streams.shard import take
 
 MILLISECOND = 1_000
@@ -105,6 +106,7 @@ class Stream:
         self.dues = [None] * self.n_shards
         streaming = specs_of(self.spec)[0].streaming
         self.lateness = streaming.lateness.nanoseconds // 1_000
+        require_reach(Plan(specs_of(self.spec), self.schema, self.types))
 
     @property
     def time(self):

@@ -59,6 +59,19 @@ def test_of_a_range_only_rows_within_it_are_kept():
     assert in_reach(sash.window(by="k", order_by="ts").rows(7).agg(n=sash.count()), table, 10**9)[1].sum() == 6
 
 
+@pytest.mark.parametrize("emit", ["final", "revise"])
+def test_windows_that_grow_as_long_as_a_mark_stands_still_are_refused_with_the_remedy(emit):
+    window = sash.window(by="k", order_by="ts")
+
+    def plan(emit, **options):
+        return Plan((window.delta("m", 4, **options).agg(n=sash.count()).stream(emit=emit),), SCHEMA, {})
+
+    with pytest.raises(sash.UnsupportedError, match=r"no watermark says.*delta\('m', 4, ties='upto'\).*emit='eager'"):
+        require_reach(plan(emit))
+    require_reach(plan(emit, ties="upto"))
+    require_reach(plan("eager"))
+
+
 def test_a_policy_stands_alone_and_answers_in_order():
     policed = sash.window(order_by="ts").evict_while(lambda total, old: total.n > 3, n=sash.count()).agg(n=sash.count())
     require_reach(Plan((policed,), SCHEMA, {}))

@@ -109,7 +109,8 @@ def test_far_past_and_far_future_times_leave_other_keys_alone():
 
 
 @pytest.mark.parametrize("emit", ["final", "eager", "revise"])
-@pytest.mark.parametrize("window", [W.range("5 ms"), W.session("5 ms"), W.rows(3), W.since("b"), W.delta("x", 3)],
+@pytest.mark.parametrize("window", [W.range("5 ms"), W.session("5 ms"), W.rows(3), W.since("b"),
+                                    W.delta("x", 3, ties="upto")],
                          ids=["range", "session", "rows", "since", "delta"])  # fmt: skip
 def test_nothing_comes_of_nothing(emit, window):
     schema = pa.schema([*SMALL, ("b", pa.bool_())])
