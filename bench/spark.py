@@ -17,6 +17,7 @@ import contextlib
 import json
 import math
 import os
+import sys
 import tempfile
 import time
 import urllib.request
@@ -27,7 +28,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import sash
-from bench.measuring import record
+from bench.bars import at_least, at_most, noise_of, of
+from bench.experiments.contract import Claim, Row
+from bench.measuring import Spent, spent_of
 
 NAME = "spark"
 TREE = "spark.sql.window.segmentTree.enabled"
@@ -46,6 +49,7 @@ THEIRS = {
 ROWS, MINUTES = (10, 100, 1_000, 10_000, 100_000), (1, 60, 30 * 24 * 60)
 WITH_TREE = (100, 10_000, 60)  # of both, those that the tree is asked for too
 RANGES = 8
+ARROW = "Arrow has a mean in C++, and is called once for each window; LargestFall is one that it has not"
 
 
 PARTS = ("memory", "sweep", "many keys", "default", "python", "hot key", "hot tasks")
@@ -98,10 +102,18 @@ def seconds(build: Callable[[], Any], repeats: int = 2) -> float:
     return shortest
 
 
-def by_turns(ours: Callable[[], Any], other: Callable[[], Any], repeats: int = 2) -> tuple[float, float]:
+def by_turns(ours: Callable[[], Any], other: Callable[[], Any], repeats: int = 2) -> tuple[Spent, Spent]:
     """The times of two jobs that take turns, so that what the machine does else is shared."""
     turns = [(seconds(ours, 1), seconds(other, 1)) for _ in range(repeats)]
-    return min(each for each, _ in turns), min(each for _, each in turns)
+    return spent_of([each for each, _ in turns]), spent_of([each for _, each in turns])
+
+
+def beside_identity(n: int, ours: Spent, least: Spent) -> dict[str, Any]:
+    """What is shown of ours beside the least that Python can do."""
+    return {
+        "us a row": round(ours.best / n * 1e6, 2), "x identity": round(ours.best / least.best, 2),
+        "noise": round(ours.spread + least.spread, 2),
+    }  # fmt: skip
 
 
 def identity(table: Any, order: str = "ts, id") -> Any:
@@ -116,26 +128,32 @@ def spec_of(*, rows: int = 0, minutes: int = 0) -> Any:
 
 
 def native(spark: Any, table: Any, *, tree: bool, rows: int = 0, minutes: int = 0) -> float:
+    """The time of Spark's own."""
+    spark.conf.set(TREE, str(tree).lower())
+    return seconds(lambda: over(table, tree=tree, rows=rows, minutes=minutes), repeats=1)
+
+
+def over(table: Any, *, tree: bool, rows: int = 0, minutes: int = 0) -> Any:
     """Spark's own; of the four aggregates its tree knows three, and one more would spoil them all."""
     frame = f"ORDER BY ts, id ROWS BETWEEN {rows - 1} PRECEDING AND CURRENT ROW"
     if minutes:
         frame = f"ORDER BY ts RANGE BETWEEN INTERVAL {minutes} MINUTES PRECEDING AND CURRENT ROW"
-    spark.conf.set(TREE, str(tree).lower())
     names = [name for name in THEIRS if not tree or name != "which"]
-    answers = [f"{THEIRS[name]} OVER (PARTITION BY k {frame}) AS {name}" for name in names]
-    return seconds(lambda: table.selectExpr("*", *answers), repeats=1)
+    return table.selectExpr("*", *(f"{THEIRS[name]} OVER (PARTITION BY k {frame}) AS {name}" for name in names))
 
 
 def require_same_answers(spark: Any, folder: str) -> None:
-    """Ours, whole and split, against Spark's own, before anything is timed."""
-    table, names = rides(spark, 20_000, 2, folder), ["id", *OURS]
-    over = "OVER (PARTITION BY k ORDER BY ts, id ROWS BETWEEN 999 PRECEDING AND CURRENT ROW)"
-    theirs = table.selectExpr("id", *(f"{THEIRS[name]} {over} AS {name}" for name in OURS)).toPandas()
-    for spec in (spec_of(rows=1_000), spec_of(rows=1_000).split_hot_keys(RANGES)):
-        ours = spec(table).select(*names).toPandas().sort_values("id", ignore_index=True)
-        unlike = (ours - theirs.sort_values("id", ignore_index=True)).abs().max().max()
-        if not unlike < 1e-9:
-            raise AssertionError(f"answers differ by {unlike}: {spec!r}")
+    """Ours, whole and split, against Spark's own with its tree and without, before anything is timed."""
+    table = rides(spark, 20_000, 2, folder)
+    for length in ({"rows": 1_000}, {"minutes": 60}):
+        for tree in (False, True):
+            spark.conf.set(TREE, str(tree).lower())
+            theirs = over(table, tree=tree, **length).drop("k", "ts", "x").toPandas()
+            for spec in (spec_of(**length), spec_of(**length).split_hot_keys(RANGES)):
+                ours = spec(table).select(*theirs.columns).toPandas().sort_values("id", ignore_index=True)
+                unlike = (ours - theirs.sort_values("id", ignore_index=True)).abs().max().max()
+                if not unlike < 1e-9:
+                    raise AssertionError(f"answers differ by {unlike}, with its tree {tree}: {spec!r}")
 
 
 # --- bars ------------------------------------------------------------------------------------------
@@ -158,11 +176,11 @@ def sweep(spark: Any, n: int, keys: int, folder: str, *, quick: bool) -> Iterato
     for unit, length in windows[1::3] if quick else windows:
         spec = spec_of(**{unit: length})
         ours, least = by_turns(lambda spec=spec: spec(table), lambda: identity(table))
-        times.append(ours)
-        ratios.append(ours / least)
-        found = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
+        times.append(ours.best)
+        ratios.append(ours.best / least.best)
+        found = beside_identity(n, ours, least)
         if length in WITH_TREE:
-            found["tree / ours"] = round(native(spark, table, tree=True, **{unit: length}) / ours, 2)
+            found["tree / ours"] = round(native(spark, table, tree=True, **{unit: length}) / ours.best, 2)
         yield {"what": f"{keys} keys, {length} {unit}", **found}
     found = {"longest / shortest": round(max(times) / min(times), 2)}
     found["the same of ratios"] = round(max(ratios) / min(ratios), 2)  # what the machine did else falls out
@@ -173,8 +191,7 @@ def many_keys(spark: Any, n: int, folder: str) -> Iterator[dict[str, Any]]:
     """A tenth as many keys as rows."""
     table = rides(spark, n, n // 10, folder)
     ours, least = by_turns(lambda: spec_of(rows=10)(table), lambda: identity(table))
-    found = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
-    yield {"what": f"{n // 10} keys of 10 rows", **found}
+    yield {"what": f"{n // 10} keys of 10 rows", **beside_identity(n, ours, least)}
 
 
 def against_default(spark: Any, folder: str, *, quick: bool) -> Iterator[dict[str, Any]]:
@@ -220,34 +237,39 @@ class LargestFall:
         return state[2]
 
 
-def against_python(spark: Any, folder: str, *, quick: bool, rows: int = 1_000) -> Iterator[dict[str, Any]]:
-    """Aggregates in Python against all ways that PySpark has for one over a window: 30 times at 1,000 rows.
+def against_python(spark: Any, folder: str, *, quick: bool) -> Iterator[dict[str, Any]]:
+    """Aggregates in Python against all ways that PySpark has for one over a window: 30 times, in any window.
 
-    One that Arrow has in C++ too, and one that nobody has.
+    One that Arrow has in C++ too, and one that nobody has; short and long windows get fewer rows.
     """
+    n = 40_000 if quick else 2_000_000
+    cases = [(Mean, _means(), 1_000, n), (LargestFall, _largest_falls(), 1_000, n)]
+    cases += [(LargestFall, _largest_falls(), rows, n // 4) for rows in (10, 10_000)]
+    for aggregate, ways, rows, n_rows in cases:
+        yield _beside_python(rides(spark, n_rows, 10, folder), n_rows, rows, aggregate, ways)
+
+
+def _beside_python(table: Any, n: int, rows: int, aggregate: Any, ways: dict[str, Any]) -> dict[str, Any]:
     from pyspark.sql import Window
 
-    n = 40_000 if quick else 2_000_000
-    table = rides(spark, n, 10, folder)
-    over = Window.partitionBy("k").orderBy("ts", "id").rowsBetween(1 - rows, 0)
-    for aggregate, ways in ((Mean, _means()), (LargestFall, _largest_falls())):
-        spec = sash.window(by="k", order_by=["ts", "id"]).rows(rows).agg(y=sash.agg(aggregate, "x"))
-        _require_alike(spec, ways, over, table.where("id < 3000"))
-        ours, least = by_turns(lambda spec=spec: spec(table), lambda: identity(table), repeats=4)
-        found: dict[str, Any] = {"us a row": round(ours / n * 1e6, 2), "x identity": round(ours / least, 2)}
-        for name, function in ways.items():
-            if function is None:
-                found[f"{name} / ours"] = "not in this PySpark"
-                continue
-            theirs = seconds(lambda function=function: table.withColumn("y", function("x").over(over)), repeats=1)
-            found[f"{name} / ours"] = round(theirs / ours, 1)
-        yield {"what": f"in Python: {aggregate.__name__}", **found}
+    frame = Window.partitionBy("k").orderBy("ts", "id").rowsBetween(1 - rows, 0)
+    spec = sash.window(by="k", order_by=["ts", "id"]).rows(rows).agg(y=sash.agg(aggregate, "x"))
+    _require_alike(spec, ways, frame, table.where("id < 3000"))
+    ours, least = by_turns(lambda: spec(table), lambda: identity(table), repeats=4)
+    found = beside_identity(n, ours, least)
+    for name, function in ways.items():
+        if function is None:
+            found[f"{name} / ours"] = "not in this PySpark"
+            continue
+        theirs = seconds(lambda function=function: table.withColumn("y", function("x").over(frame)), repeats=1)
+        found[f"{name} / ours"] = round(theirs / ours.best, 1)
+    return {"what": f"in Python: {aggregate.__name__}, {rows:,} rows", **found}
 
 
-def _require_alike(spec: Any, ways: dict[str, Any], over: Any, table: Any) -> None:
+def _require_alike(spec: Any, ways: dict[str, Any], frame: Any, table: Any) -> None:
     ours = {row["id"]: row["y"] for row in spec(table).collect()}
     for name, function in ways.items():
-        theirs = {} if function is None else table.withColumn("y", function("x").over(over)).collect()
+        theirs = {} if function is None else table.withColumn("y", function("x").over(frame)).collect()
         if any(abs(ours[row["id"]] - row["y"]) > 1e-9 for row in theirs):
             raise AssertionError(f"answers of {name} differ: {spec!r}")
 
@@ -442,20 +464,53 @@ def _peak(process: int) -> int:
     return 0
 
 
-def main() -> None:
+# --- what is claimed -------------------------------------------------------------------------------
+
+
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The bars of tables on Spark."""
+
+    def bar(hold: Any, said: str, column: str, limit: float, what: str = "", why: str = "") -> Claim:
+        among = [row for row in rows if column in row and what in row["what"]]
+        return hold(said, of(among, column, "what"), limit, noise=noise_of(among), why=why)
+
+    same = [row for row in rows if "x identity" in row and not row["what"].startswith("in Python")]
+    said = "at most 1.5 times the same plan with a function that does nothing"
+    return [
+        at_most(said, of(same, "x identity", "what"), 1.5, noise=noise_of(same)),
+        bar(at_most, "flat in W: from the least to the most at most 1.5 times, by turns with that plan",
+            "the same of ratios", 1.5),
+        bar(at_least, "ahead of Spark's segment tree from 100 rows on", "tree / ours", 1),
+        bar(at_least, "10 times ahead of Spark's default at 1,000 rows", "default / ours", 10, "key, 1000 of"),
+        bar(at_least, "100 times ahead of Spark's default at 10,000 rows", "default / ours", 100, "key, 10000 of"),
+        *(
+            bar(at_least, f"{name} in Python: 30 times ahead of {way}, whatever the window", f"{way} / ours", 30, name,
+                why=ARROW if (name, way) == ("Mean", "arrow_udf") else "")
+            for name in ("Mean", "LargestFall") for way in ("pandas_udf", "arrow_udf")
+        ),
+        bar(at_most, f"a hot key in {RANGES} ranges: the longest tasks at most 0.3 times the single one", "tasks", 0.3),
+        bar(at_most, "a hot key in ranges: processor time at most 1.5 times", "cpu", 1.5),
+        bar(at_most, "a hot key in ranges: never slower on 2 cores", "clock", 1),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    """Run it as `sash bench spark` does; parts of it, or over other rows, without noting them."""
+    from bench import running
+
     parser = argparse.ArgumentParser(prog="bench.spark", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer windows, nothing recorded")
-    parser.add_argument("--rows", type=int, help="so many rows, nothing recorded")
-    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts, nothing recorded")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, fewer windows, noted in build/")
+    parser.add_argument("--rows", type=int, help="so many rows, nothing noted")
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=PARTS, help="some parts, nothing noted")
     given = parser.parse_args()
-    rows, begin = [], time.perf_counter()
+    if given.rows is None and given.only is PARTS:
+        return running.main([NAME], everything=False, quick=given.quick)
+    begin = time.perf_counter()
     for row in run(given.quick, given.rows, given.only):
         shown = "  ".join(f"{key} {value}" for key, value in row.items() if key != "what")
         print(f"{(time.perf_counter() - begin) / 60:5.1f} min  {row['what']:<28}  {shown}", flush=True)
-        rows.append(row)
-    if not given.quick and given.rows is None and given.only is PARTS:
-        print(f"recorded in {record(NAME, rows)}")
+    return 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -1,8 +1,11 @@
 """Streams: answers for every event beside Spark's hopping windows, and beside the least any Python can do to a stream.
 
-Rows come from Parquet files, one a micro-batch, and go nowhere (noop). The time of a micro-batch is Spark's own
-`addBatch`; the shortest of the steady ones counts, which are all but the first two. `stateless` is the same stream
-through repartition and a mapInArrow that gives batches back as they are.
+Rows come from Parquet files, one a micro-batch, each of four row groups, so that two tasks can read it; they go
+nowhere (noop). The time of a micro-batch is Spark's own `addBatch`; the shortest of the steady ones counts, and the
+noise is how far above it the middle one was. Java's compilers are busy for ten micro-batches or so: where a ratio near
+1 is looked for, twenty are taken and ten left out, on both sides. `stateless` is the same stream through repartition
+and a mapInArrow that gives batches back as they are. Answers on a grid are compared with Spark's own before either is
+timed.
 """
 
 from __future__ import annotations
@@ -10,9 +13,10 @@ from __future__ import annotations
 import argparse
 import io
 import shutil
+import sys
 import tempfile
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
@@ -24,8 +28,10 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 import sash
+from bench.bars import at_least, at_most, noise_of, of
 from bench.citibike import FOLDERS
-from bench.measuring import record
+from bench.experiments.contract import Claim, Row
+from bench.measuring import Spent, spent_of
 from sash.cli import flights
 
 NAME = "stream"
@@ -34,6 +40,11 @@ EPOCH = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp() * 1e6)
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
 N_REAL = 20  # micro-batches of real data
+N_STEADY, N_WARM = (
+    20,
+    10,
+)  # micro-batches where Java must have compiled all it will, and those that are left out of them
+GROUPS = 4  # row groups of a file
 WINDOW = sash.window(by="k", order_by="ts")
 ANSWERS = {"n": sash.count(), "total": sash.sum("x"), "top": sash.max("x")}
 
@@ -63,12 +74,20 @@ class Bench:
         path = self.folder / f"rows{self._number}"
         path.mkdir()
         for number, batch in enumerate(batches):
-            pq.write_table(batch, path / f"{number:05}.parquet")
+            pq.write_table(batch, path / f"{number:05}.parquet", row_group_size=max(1, -(-batch.num_rows // GROUPS)))
         return str(path)
 
     def read(self, path: str, schema: str = SCHEMA) -> Any:
         """A stream of those files."""
         return self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1).parquet(path)
+
+    def collected(self, stream: Any, mode: str = "append") -> list[Any]:
+        """All rows that a stream gives."""
+        self._number += 1
+        name, checkpoint = f"collected{self._number}", self.folder / f"checkpoint{self._number}"
+        writer = stream.writeStream.format("memory").queryName(name).option("checkpointLocation", str(checkpoint))
+        writer.outputMode(mode).trigger(availableNow=True).start().awaitTermination()
+        return self.spark.table(name).collect()
 
     def batches(self, stream: Any, mode: str = "append") -> list[dict[str, Any]]:
         """The progress of each micro-batch with rows."""
@@ -83,9 +102,9 @@ class Bench:
         return found
 
 
-def seconds(progress: list[dict[str, Any]], *, skip: int = 2) -> float:
-    """The shortest of the steady micro-batches."""
-    return min(each["durationMs"]["addBatch"] for each in progress[skip:]) / 1e3
+def steady(progress: list[dict[str, Any]], *, skip: int = 2) -> Spent:
+    """Seconds of the shortest of the steady micro-batches, and how far above it the middle one was."""
+    return spent_of([each["durationMs"]["addBatch"] / 1e3 for each in progress[skip:]])
 
 
 def rows(keys: int, times: Any, random: Any) -> Any:
@@ -103,21 +122,23 @@ def in_hours(n: int, keys: int, n_batches: int, per_batch: int = HOUR) -> list[A
 
 def per_event(bench: Bench, n: int) -> Iterator[dict[str, Any]]:
     """A window of an hour at every row, 10,000 keys; stateless before and after, as Java grows faster with use."""
-    path = bench.write(in_hours(n, 10_000, 10))
+    path = bench.write(in_hours(n, 10_000, N_STEADY))
 
-    def stateless() -> float:
-        return seconds(bench.batches(bench.read(path).repartition("k").mapInArrow(lambda batches: batches, SCHEMA)))
+    def of_batches(stream: Any) -> Spent:
+        return steady(bench.batches(stream), skip=N_WARM)
+
+    def stateless() -> Spent:
+        return of_batches(bench.read(path).repartition("k").mapInArrow(lambda batches: batches, SCHEMA))
 
     before = stateless()
     spec = WINDOW.range("1 hour").agg(**ANSWERS)
-    found = {
-        emit: seconds(bench.batches(spec.stream(emit=emit)(bench.read(path)))) for emit in ("final", "eager", "revise")
-    }
+    found = {emit: of_batches(spec.stream(emit=emit)(bench.read(path))) for emit in ("final", "eager", "revise")}
     plain = min(before, stateless())
     for emit, spent in found.items():
         yield {
-            "what": f"per event, {emit}, {n:.0e} rows", "us a row": round(spent / n * 1e6, 2),
-            "x stateless": round(spent / plain, 2), "stateless us": round(plain / n * 1e6, 2),
+            "what": f"per event, {emit}, {n:.0e} rows", "us a row": round(spent.best / n * 1e6, 2),
+            "x stateless": round(spent.best / plain.best, 2), "stateless us": round(plain.best / n * 1e6, 2),
+            "noise": round(spent.spread + plain.spread, 2),
         }  # fmt: skip
 
 
@@ -126,8 +147,11 @@ def few_rows(bench: Bench) -> Iterator[dict[str, Any]]:
     keys = 10_000
     path = bench.write([*in_hours(100 * keys, keys, 1), *in_hours(keys, keys, 9, 36 * SECOND)[1:]])
     for emit in ("final", "eager"):
-        found = seconds(bench.batches(WINDOW.range("1 hour").agg(**ANSWERS).stream(emit=emit)(bench.read(path))))
-        yield {"what": f"10,000 keys x 1 row, {emit}", "us a key": round(found / keys * 1e6, 1), "s": round(found, 2)}
+        found = steady(bench.batches(WINDOW.range("1 hour").agg(**ANSWERS).stream(emit=emit)(bench.read(path))))
+        yield {
+            "what": f"10,000 keys x 1 row, {emit}", "us a key": round(found.best / keys * 1e6, 1),
+            "s": round(found.best, 2), "noise": round(found.spread, 2),
+        }  # fmt: skip
 
 
 def large_states(bench: Bench, most: int) -> Iterator[dict[str, Any]]:
@@ -136,12 +160,13 @@ def large_states(bench: Bench, most: int) -> Iterator[dict[str, Any]]:
         first, large, last = (_thousand_rows(bench, n, keys(n)) for n in (most // 100, most, most // 100))
         what = "10 keys" if keys(most) == 10 else "keys of 10 rows"
         yield {
-            "what": f"1,000 rows, state of {most:.0e}, {what}", "s": round(large, 2),
-            "x small state": round(large / min(first, last), 2),
+            "what": f"1,000 rows, state of {most:.0e}, {what}", "s": round(large.best, 2),
+            "x small state": round(large.best / min(first, last).best, 2),
+            "noise": round(large.spread + min(first, last).spread, 2),
         }  # fmt: skip
 
 
-def _thousand_rows(bench: Bench, n: int, keys: int) -> float:
+def _thousand_rows(bench: Bench, n: int, keys: int) -> Spent:
     """The time of a micro-batch of 1,000 rows when windows hold n rows."""
     random, span = np.random.default_rng(3), 30 * 24 * HOUR
     n_filling = max(1, n // 1_000_000)
@@ -149,28 +174,51 @@ def _thousand_rows(bench: Bench, n: int, keys: int) -> float:
     after = [span + np.arange(1_000) * SECOND + b * 1_000 * SECOND for b in range(8)]
     path = bench.write([rows(keys, times, random) for times in [*filling, *after]])
     spec = WINDOW.range("30 days").agg(**ANSWERS).stream(emit="eager")
-    return seconds(bench.batches(spec(bench.read(path))), skip=n_filling + 2)
+    return steady(bench.batches(spec(bench.read(path))), skip=n_filling + 2)
 
 
 def hopping(bench: Bench, ratios: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     """Windows of an hour on a grid, beside Spark's own; theirs get fewer rows where they would take hours."""
-    from pyspark.sql import functions as fn
-
     theirs_rows = {1: 1_000_000, 60: 100_000, 600: 20_000, 3_600: 1_000}
     ours_path = bench.write(in_hours(1_000_000, 10, 6))
+    require_same_grid(bench, 3_600, 60)
     for ratio in ratios:
-        slide = 3_600 // ratio
-        n = theirs_rows[ratio]
+        slide, n = 3_600 // ratio, theirs_rows[ratio]
         path = bench.write(in_hours(n, 10, 3 if ratio > 60 else 5))
-        stream = bench.read(path).withWatermark("ts", "0 seconds")
-        windowed = stream.groupBy(fn.window("ts", "3600 seconds", f"{slide} seconds"), "k").agg(fn.max("x"))
-        theirs = n / seconds(bench.batches(windowed, "update"), skip=1 if ratio > 60 else 2)
-        grid = WINDOW.range("1 hour", closed="left").every(f"{slide} seconds").agg(top=sash.max("x"))
-        ours = 1_000_000 / seconds(bench.batches(grid.stream()(bench.read(ours_path))))
+        theirs = steady(
+            bench.batches(hops(bench.read(path), 3_600, slide), "update"), skip=1 if ratio > 60 else 2
+        )  # fmt: skip
+        ours = steady(bench.batches(grid(3_600, slide).stream()(bench.read(ours_path))))
+        rates = 1_000_000 / ours.best, n / theirs.best
         yield {
-            "what": f"range/slide {ratio}", "ours rows/s": round(ours), "theirs rows/s": round(theirs),
-            "x theirs": round(ours / theirs, 1),
+            "what": f"range/slide {ratio}", "ours rows/s": round(rates[0]), "theirs rows/s": round(rates[1]),
+            "x theirs": round(rates[0] / rates[1], 1), "noise": round(ours.spread + theirs.spread, 2),
         }  # fmt: skip
+
+
+def hops(stream: Any, span: int, slide: int, lateness: int = 0) -> Any:
+    """Spark's own windows of some seconds that begin every few."""
+    from pyspark.sql import functions as fn
+
+    late = stream.withWatermark("ts", f"{lateness} seconds")
+    return late.groupBy(fn.window("ts", f"{span} seconds", f"{slide} seconds"), "k").agg(fn.max("x").alias("top"))
+
+
+def grid(span: int, slide: int) -> Any:
+    """The same windows, ours: those that end on a grid."""
+    return WINDOW.range(f"{span} seconds", closed="left").every(f"{slide} seconds").agg(top=sash.max("x"))
+
+
+def require_same_grid(bench: Bench, span: int, slide: int) -> None:
+    """Few rows on a grid by both, before either is timed; values are quarters, so that answers are the same bits."""
+    path = bench.write(in_hours(2_000, 3, 3, span * SECOND))
+    theirs = {
+        (row["k"], row["window"]["end"]): row["top"] for row in bench.collected(hops(bench.read(path), span, slide))
+    }
+    ours = {(row["k"], row["ts"]): row["top"] for row in bench.collected(grid(span, slide).stream()(bench.read(path)))}
+    common = theirs.keys() & ours.keys()  # each ends where its own watermark does
+    if len(common) < span // slide or any(theirs[each] != ours[each] for each in common):
+        raise AssertionError(f"answers on a grid of {slide} s differ: {len(common)} in common")
 
 
 def real(bench: Bench) -> Iterator[dict[str, Any]]:
@@ -225,21 +273,32 @@ def _flights() -> Any:
     return pa.table(columns, names=["k", "ts", "x"]).combine_chunks()
 
 
-def main() -> None:
-    """Run it by itself: it needs Spark."""
+def claims(rows: Sequence[Row]) -> list[Claim]:
+    """The bars of streams."""
+
+    def bar(hold: Any, said: str, column: str, limit: float, what: str = "") -> Claim:
+        among = [row for row in rows if column in row and row["what"].startswith(what)]
+        return hold(said, of(among, column, "what"), limit, noise=noise_of(among))
+
+    return [
+        bar(at_least, "1,000 times ahead of hopping windows at range/slide = 3,600", "x theirs", 1_000,
+            "range/slide 3600"),
+        bar(at_least, "not slower than them at any range/slide", "x theirs", 1),
+        bar(at_most, "windows at every event take at most twice a stateless pass", "x stateless", 2),
+        bar(at_most, "a row for each of 10,000 keys takes at most 60 us a key", "us a key", 60),
+        bar(at_most, "a micro-batch of 1,000 rows takes at most 1.5 times as long by a state of 10^7 as by one of 10^5",
+            "x small state", 1.5),
+    ]  # fmt: skip
+
+
+def main() -> int:
+    """Run it as `sash bench stream` does."""
+    from bench import running
+
     parser = argparse.ArgumentParser(prog="bench.stream", description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, nothing recorded")
-    quick = parser.parse_args().quick
-    done = []
-    for row in run(quick):
-        print(
-            "  " + "  ".join(f"{value:<42}" if key == "what" else f"{key} {value}" for key, value in row.items()),
-            flush=True,
-        )
-        done.append(row)
-    if not quick:
-        print(f"  recorded in {record(NAME, done)}")
+    parser.add_argument("--quick", action="store_true", help="a tenth of the rows, noted in build/ and not in history")
+    return running.main([NAME], everything=False, quick=parser.parse_args().quick)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
