@@ -2,8 +2,9 @@
 
 A round of DABA takes some nanoseconds; a call of the system's clock takes more than that, this takes about ten. The
 counter ticks at a fixed rate, whatever the core does, so ticks are converted to nanoseconds by a rate measured once;
-some processors move it on in steps, of 26 ticks for one. So rounds that are as short are clocked in several windows
-at once (bench/alike.py), and what the clock itself takes is shown beside them, and never subtracted. Only x86 lets every program read it; elsewhere the experiments that need it say so and are left out.
+some processors move it on in steps, of 26 ticks for one. So rounds that are as short are clocked in several windows at
+once (bench/alike.py), and what the clock itself takes is shown beside them, and never subtracted. Only x86 lets every
+program read it; elsewhere the experiments that need it say so and are left out.
 """
 
 from __future__ import annotations
