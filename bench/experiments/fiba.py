@@ -280,7 +280,7 @@ def _sharing_claims(rows: Sequence[Row]) -> list[Claim]:
         )
         claims.append(
             Claim(
-                f"{name}: sharing does not consistently improve throughput: at some size it is no faster (section 5.1.4)",
+                f"{name}: sharing does not consistently improve throughput: somewhere it is no faster (section 5.1.4)",
                 shown,
                 found.low <= 1,
             )
