@@ -13,6 +13,7 @@ from sash.errors import UnsupportedError
 from sash.frames.answering import policy_aggregates
 from sash.streams.contract import FAILURE, HASH, IS_LATE, REVISION
 from sash.streams.policing import going_on
+from sash.streams.signing import codes_of
 from sash.windows.durations import Duration
 
 if TYPE_CHECKING:
@@ -126,6 +127,7 @@ class Plan:
             "changes": repr(options.changes),
             "shards": str(self.n_shards),
             "columns": str({name: str(self.kept_schema.field(name).type) for name in self.kept_schema.names}),
+            **codes_of(self.specs),
         }
 
 

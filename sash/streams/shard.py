@@ -28,6 +28,7 @@ from sash.streams.failing import failures
 from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
 from sash.streams.plans import Plan, microseconds
+from sash.streams.signing import differing
 from sash.streams.situation import Situation
 from sash.streams.timing import NEVER, instants_of, times_of, watermark_after
 from sash.streams.waiting import Waiting
@@ -126,13 +127,13 @@ def _head(plan: Plan, blocks: Blocks) -> Head:
     if data is None:
         return Head(plan.signature)
     head = Head.load(data)
-    if head.signature != plan.signature:
+    if differing(head.signature, plan.signature):
         raise FormatError(_difference(head.signature, plan.signature))
-    return head
+    return replace(head, signature=plan.signature)
 
 
 def _difference(found: dict[str, str], wanted: dict[str, str]) -> str:
-    names = [name for name in {**found, **wanted} if found.get(name) != wanted.get(name)]
+    names = differing(found, wanted)
     pairs = [(name, found.get(name, "nothing"), wanted.get(name, "nothing")) for name in names]
     told = "; ".join(f"{name} was {was}, now it is {now}" for name, was, now in pairs)
     if names == ["shards"]:
