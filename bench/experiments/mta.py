@@ -38,8 +38,8 @@ PAPER = (
 )
 TREES = ("amta", "log_mta")
 SHARED_LITTLE = (
-    "compiled, a round of one dimension takes some nanoseconds, and there is little in it to be shared: the paper's, in "
-    "a store, has 4,158 ns of it"
+    "compiled, a round of one dimension takes some nanoseconds, and there is little in it to be shared: the paper's, "
+    "in a store, has 4,158 ns of it"
 )
 ONE_BY_ONE = (
     "likely, because each insertion and query from Python hands the arrays of every dimension to compiled code one by "
