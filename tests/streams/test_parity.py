@@ -11,7 +11,7 @@ import sash
 from tests.streams.rows import AGGREGATES, LATENESS_US, SCHEMA, arrivals, as_table, cuts
 from tests.streams.simulating import Stream, announced, multiset, on_time, split
 
-pytestmark = pytest.mark.usefixtures("interpreted")
+pytestmark = pytest.mark.usefixtures("interpreted", "joined_pieces")
 
 W = sash.window(by="k", order_by="ts")
 TIED = sash.window(by=["k", "j"], order_by=["ts", "q"])

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sash.streams import waiting as module
+from sash.streams.blocks import write_rows
 from sash.streams.waiting import PIECE, Waiting
 from tests.streams.simulating import Memory
 
@@ -20,6 +21,7 @@ steps = st.lists(st.tuples(st.lists(st.integers(0, 20), max_size=12), st.integer
 def small_pieces():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(module, "ROWS", 4)
+        patch.setattr(module, "JOINED", 0)
         yield
 
 
@@ -32,8 +34,16 @@ def anew(blocks, waiting):
     return Waiting(blocks, SCHEMA, [list(each) for each in waiting.pieces], waiting.next_number)
 
 
-@given(steps)
-def test_rows_come_out_when_they_are_due_in_the_order_of_their_coming(given_steps):
+@pytest.mark.parametrize("n_joined", [0, 6])
+@given(given_steps=steps)
+def test_rows_come_out_when_they_are_due_in_the_order_of_their_coming(n_joined, given_steps):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "JOINED", n_joined)
+        patch.setattr(module, "FEW", 2)
+        check_order(given_steps)
+
+
+def check_order(given_steps):
     blocks, watermark, model, count = Memory(), 0, [], 0
     waiting = Waiting(blocks, SCHEMA, [], 0)
     for ahead, ticks in given_steps:
@@ -74,3 +84,26 @@ def test_rows_in_order_are_read_about_once():
         due = np.arange(8 * batch, 8 * batch + 8) + 9
         waiting.add(pa.table({"n": due, "due": due}), due)
     assert n_read <= 2 * 50 * 2, "two pieces a batch, each read when its first rows are due, and when its last are"
+
+
+@pytest.mark.parametrize("lateness", [1_000, 10**9])
+def test_the_list_of_pieces_is_short_and_rows_are_read_and_written_a_few_times(lateness, monkeypatch):
+    for name, value in (("ROWS", 8_192), ("JOINED", 256), ("FEW", 16)):
+        monkeypatch.setattr(module, name, value)
+    blocks, n_batches, moved, longest = Memory(), 3_000, 0, 0
+    waiting = Waiting(blocks, SCHEMA, [], 0)
+    put = blocks.put
+
+    def counting(kind, number, data):
+        nonlocal moved
+        moved += len(data)
+        put(kind, number, data)
+
+    blocks.put = counting
+    for batch in range(n_batches):  # a row each
+        waiting.release(batch, due_of)
+        waiting.add(pa.table({"n": [batch], "due": [batch + lateness]}), np.array([batch + lateness]))
+        longest = max(longest, len(waiting.pieces))
+    assert longest <= min(lateness, n_batches) / (256 - 16) + 16 + 2
+    alone = len(write_rows(pa.table({"n": [0], "due": [0]}, SCHEMA)))
+    assert moved <= 20 * n_batches * alone
