@@ -3,6 +3,10 @@
 A change column says of each row what it does: nothing or `insert` adds it, `delete` takes back one earlier row that is
 equal in all other columns. A correction is both, as change feeds write it: `update_preimage`, `update_postimage`. A row
 that is taken back is given out once more, as a deletion, with the next revision number and without answers.
+
+Within a micro-batch a deletion takes back an equal row whichever of them came first. Spark brings rows of several
+partitions in any order: to go by it would leave a row for ever whose deletion happened to be seen before it. Where each
+deletion is of a row that was there, no split into micro-batches makes a difference.
 """
 
 from __future__ import annotations

@@ -265,6 +265,31 @@ def test_a_row_that_comes_and_goes_in_one_micro_batch_leaves_no_trace():
     assert answers(outcome) == {1: [1]}
 
 
+@settings(max_examples=max(settings.default.max_examples // 2, 1))
+@given(given=feeds(), sizes=cuts, data=st.data())
+def test_the_order_of_changes_within_a_micro_batch_is_not_looked_at(given, sizes, data):
+    """Spark brings rows of several partitions in any order."""
+    feed, left = given
+    spec = TIED.range("4 ms").agg(n=AGGREGATES["n"], total=AGGREGATES["total"], joined=AGGREGATES["joined"])
+    rows = pa.Table.from_pylist([{**row, "op": op} for op, row in feed], CHANGING)
+    stream_spec = spec.stream(emit="revise", lateness="1 hour", changes="op")
+    stream, standing = Stream(stream_spec, CHANGING, announced(spec, rows)), {}
+    for part in split(rows, sizes):
+        order = data.draw(st.permutations(range(part.num_rows)))
+        given_out = stream.push(part.take(pa.array(order, pa.int64()))).rows()
+        for row in sorted(given_out, key=lambda row: row["op"] != "delete"):
+            _apply(standing, row)
+    assert multiset(standing.values()) == multiset(spec(pa.Table.from_pylist(left, SCHEMA)).to_pylist())
+
+
+def test_a_deletion_of_what_is_not_there_is_counted_unless_an_equal_row_comes_with_it():
+    plan, apart, together = changes_plan(), Memory(), Memory()
+    counts = [take(plan, apart, changing((0, 1, op)), None).counts for op in ("delete", "insert")]
+    assert [(each.unmatched, each.answers) for each in counts] == [(1, 0), (0, 1)]
+    counts = take(plan, together, changing((0, 1, "delete"), (0, 1, "insert")), None).counts
+    assert (counts.unmatched, counts.answers) == (0, 0), "as if the deletion had come last"
+
+
 def test_an_unknown_operation_is_named():
     with pytest.raises(sash.DataError, match=r"'op' says 'upsert'.*delete"):
         take(changes_plan(), Memory(), changing((0, 1, "upsert")), None)
