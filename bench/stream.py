@@ -184,11 +184,11 @@ def hopping(bench: Bench, ratios: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     require_same_grid(bench, 3_600, 60)
     for ratio in ratios:
         slide, n = 3_600 // ratio, theirs_rows[ratio]
-        path = bench.write(in_hours(n, 10, 3 if ratio > 60 else 5))
-        theirs = steady(
-            bench.batches(hops(bench.read(path), 3_600, slide), "update"), skip=1 if ratio > 60 else 2
-        )  # fmt: skip
-        ours = steady(bench.batches(grid(3_600, slide).stream()(bench.read(ours_path))))
+        n_batches, skip = (N_STEADY, N_WARM) if ratio == 1 else (3, 1) if ratio > 60 else (5, 2)
+        path = bench.write(in_hours(n, 10, n_batches))
+        theirs = steady(bench.batches(hops(bench.read(path), 3_600, slide), "update"), skip=skip)
+        mine, skip = (path, N_WARM) if ratio == 1 else (ours_path, 2)
+        ours = steady(bench.batches(grid(3_600, slide).stream()(bench.read(mine))), skip=skip)
         rates = 1_000_000 / ours.best, n / theirs.best
         yield {
             "what": f"range/slide {ratio}", "ours rows/s": round(rates[0]), "theirs rows/s": round(rates[1]),
