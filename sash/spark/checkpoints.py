@@ -14,6 +14,7 @@ from sash.spark.seven_bits import from_text
 from sash.spark.shards import KINDS
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Head
+from sash.streams.slices import signature_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,7 +27,7 @@ def recorded_shards(session: SparkSession, checkpoint: str, plan: Plan) -> int |
 
     None also if there is a space in its path, which Spark's reader writes as %20 and then does not find.
     """
-    wanted = {**plan.signature, "shards": ""}
+    wanted = {**signature_of(plan), "shards": ""}
     for number in _operators(session, checkpoint):
         head = _head(session, checkpoint, number)
         if head is not None and {**head.signature, "shards": ""} == wanted:

@@ -11,7 +11,6 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from sash.frames import buffers
 from sash.spark.pieces import pieces_of
 from sash.spark.seven_bits import from_text, to_text
 from sash.spark.shipping import unpack
@@ -26,7 +25,7 @@ PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 1 << 16  # at least, before they are sent on: while Java takes them, the next are packed
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
-END = "__sash_end"  # when history ended
+END, N_PIECES = "__sash_end", "n_pieces"  # when history ended, and in how many pieces it comes to a shard
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
 
@@ -127,15 +126,19 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         self._plan = Plan(unpack(self._packed), *self._rest)
         self._blocks = SparkBlocks(handle)
         self._handle = handle
+        self._history: list[bytes | None] = []  # pieces of a shard that is not whole yet
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
         tables = [read_table(row[1]) for row in rows]
         return self._answer(pa.concat_tables(tables), timerValues)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: D102, N802, N803
-        rows = read_table(initialState[1])
-        end = int(buffers.fixed_values(buffers.single(rows.column(END).slice(0, 1)), np.int64)[0])
-        seed(self._plan, self._blocks, rows, end)
+        self._history.append(initialState[PACKED])  # what is out of reach is only known when all are there
+        if len(self._history) == initialState[N_PIECES]:
+            tables = [read_table(each) for each in self._history if each is not None]
+            self._history = []
+            rows = pa.concat_tables(tables) if tables else None
+            self._set_timer(seed(self._plan, self._blocks, rows, initialState[END]))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
         return self._answer(None, timerValues)

@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+from pyspark.sql import Window
 from pyspark.sql import functions as fn
 from pyspark.sql.types import BooleanType, IntegerType, StringType, StructField, StructType
 
@@ -22,7 +23,7 @@ from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
 from sash.spark.checkpoints import recorded_shards
 from sash.spark.labels import label_of
 from sash.spark.schemas import answer_schema, arrow_schema, quoted
-from sash.spark.shards import END, MILLISECOND, NEWEST, PACKED, ShardProcessor, packing, unpacking
+from sash.spark.shards import END, MILLISECOND, N_PIECES, NEWEST, PACKED, ShardProcessor, packing, unpacking
 from sash.spark.shipping import pack
 from sash.streams.algorithms import algorithms
 from sash.streams.contract import COUNTED, FAILURE, HASH, IS_LATE, REVISION
@@ -129,24 +130,36 @@ def _with_watermark(plan: Plan, packed: DataFrame) -> DataFrame:
 
 
 def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
-    """Rows of history, packed by shard, as the first state; those no window can reach are left out beforehand."""
+    """Rows of history, packed by shard, as the first state; those no window can reach are left out beforehand.
+
+    Every shard has a row, also one without history, because all have to know when history ended. Each row says how many
+    there are of its shard: Spark gives them to Python one by one.
+    """
     if history.isStreaming:
         raise UnsupportedError("seed(...) takes rows that are there, but this is a stream; read it in batch")
     for name in table.columns:
         if name not in history.columns:
             raise DeclarationError(f"seed(...): history has no column {name!r}, but {', '.join(history.columns)}")
     casts = [fn.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in table.schema]
-    time = _event_time(plan)
-    rows = history.select(*casts).where(time.isNotNull())
-    end = rows.agg(fn.max(time).alias(END))
-    rows = rows.crossJoin(fn.broadcast(end))
-    if all(extent.kind == "range" for extent in plan.extents) and not plan.is_grid:
-        far = max(microseconds(extent.length) + microseconds(extent.lag) for extent in plan.extents)
-        far += microseconds(plan.streaming.lateness)
-        rows = rows.where(time >= fn.col(END) - fn.expr(f"INTERVAL {far} MICROSECOND"))
-    hashed = rows.select("*", _hash(plan).alias(HASH))
-    packed = hashed.mapInArrow(packing(plan.n_shards, plan.time, label_of), PIECES)
-    return packed.select("shard", PACKED).groupBy("shard")
+    rows, time = with_hashes(plan, history.select(*casts)), fn.unix_micros(_event_time(plan))
+    end = rows.where(fn.col(HASH).isNotNull()).agg(fn.max(time).alias(END))
+    far = reach_into_history(plan)
+    if far is not None:
+        is_near = fn.coalesce(time >= fn.col(END) - far, fn.lit(True))  # those without a time are told by the shard
+        rows = rows.crossJoin(fn.broadcast(end)).where(is_near).drop(END)
+    packed = rows.mapInArrow(packing(plan.n_shards, plan.time, label_of), PIECES).select("shard", PACKED)
+    labels = ", ".join(str(label_of(shard)) for shard in range(plan.n_shards))
+    every_shard = end.select(fn.expr(f"explode(array({labels}))").alias("shard"), END)
+    n_pieces = fn.count("*").over(Window.partitionBy("shard")).alias(N_PIECES)
+    return every_shard.join(packed, "shard", "left").select("shard", END, n_pieces, PACKED).groupBy("shard")
+
+
+def reach_into_history(plan: Plan) -> int | None:
+    """How many microseconds before its end a row of history may be in reach of the stream; None: any number."""
+    if plan.window.grid is not None or any(extent.kind != "range" for extent in plan.extents):
+        return None
+    far = max(microseconds(extent.length) + microseconds(extent.lag) for extent in plan.extents)
+    return far + microseconds(plan.streaming.lateness) + 2 * MILLISECOND  # what a watermark is rounded by
 
 
 def _clock_time(plan: Plan) -> tuple[Column, str]:

@@ -20,19 +20,24 @@ import pyarrow as pa
 from sash.streams.changes import changed, take_changes
 from sash.streams.contract import REVISION
 from sash.streams.held import Held
-from sash.streams.revising import answered_large, insert, revised_large
+from sash.streams.revising import answered_large, revised_large
 from sash.streams.situation import Situation
 
 
 def final(now: Situation, rows: Any) -> list[Any]:
     """Answer rows that are due, those that waited first; let the others wait."""
     released = now.waiting.release(now.watermark, now.due_of)
+    return _answered(now, pa.concat_tables([released, _due(now, rows)]))
+
+
+def _due(now: Situation, rows: Any) -> Any:
+    """Rows that are due; the others are left to wait."""
     due_of = now.due_of(rows)
     is_due = due_of <= now.watermark
-    if not is_due.all():
-        now.waiting.add(rows.filter(pa.array(~is_due)), due_of[~is_due])
-        rows = rows.filter(pa.array(is_due))
-    return _answered(now, pa.concat_tables([released, rows]))
+    if is_due.all():
+        return rows
+    now.waiting.add(rows.filter(pa.array(~is_due)), due_of[~is_due])
+    return rows.filter(pa.array(is_due))
 
 
 def eager(now: Situation, rows: Any) -> list[Any]:
@@ -52,9 +57,7 @@ def _answered(now: Situation, rows: Any) -> list[Any]:
 
 def revise(now: Situation, rows: Any) -> list[Any]:
     """Answer rows over all that have come, and others again whose answers have changed."""
-    zeros = pa.array(np.zeros(rows.num_rows, np.int32))
-    rows = rows.append_column(pa.field(REVISION, pa.int32()), zeros)
-    rows, large = now.large.take_out(rows)
+    rows, large = now.large.take_out(_unrevised(rows))
     numbers, stored = now.stored(rows)
     change = take_changes(now.plan, stored, rows, now.counts)
     before, after = Held.of(now, stored, rows.slice(0, 0)), Held.of(now, change.kept, change.added)
@@ -64,17 +67,24 @@ def revise(now: Situation, rows: Any) -> list[Any]:
     return [out, *(revised_large(now, chunks, own) for chunks, own in large)]
 
 
+def _unrevised(rows: Any) -> Any:
+    """Rows with the number of their first revision."""
+    return rows.append_column(pa.field(REVISION, pa.int32()), pa.array(np.zeros(rows.num_rows, np.int32)))
+
+
 def absorb(now: Situation, rows: Any) -> list[Any]:
-    """Take rows of history: into windows to come, and not answered."""
+    """Take all rows of history into the windows of a new shard, and answer none.
+
+    On a grid they wait for the first instant that is not settled: it may hold rows of the stream, and is answered.
+    """
+    if now.plan.is_grid:
+        rows = _due(now, rows)
     if now.plan.streaming.emit == "revise":
-        zeros = pa.array(np.zeros(rows.num_rows, np.int32))
-        rows = rows.append_column(pa.field(REVISION, pa.int32()), zeros)
-    rows, large = now.large.take_out(rows)
+        rows = _unrevised(rows)
     numbers, stored = now.stored(rows)
-    now.pages.save(numbers, now.large.promote(Held.of(now, stored, rows.select(now.plan.kept_schema.names))))
-    for chunks, own in large:
-        insert(now, chunks, own)
-        now.large.keep(chunks, now.watermark)
+    change = take_changes(now.plan, stored, rows, now.counts)
+    held = Held.of(now, change.kept, change.added.select(now.plan.kept_schema.names))
+    now.pages.save(numbers, now.large.promote(held))
     return []
 
 

@@ -80,9 +80,10 @@ class Held:
             table = table.append_column(PLACE, pa.array(np.arange(table.num_rows)))
         if self.now.plan.has_policy:
             table = table.append_column(SETTLED, pa.array((~self.is_new).astype(np.int64)))
-        return self.now.timed(
+        answers = self.now.timed(
             lambda: naming_rows(self.now.plan, table, lambda specs, rows: answer(specs, Source(rows)))
         )
+        return self.now.lower(answers)
 
     def answer_columns(self, rows: Any = None) -> dict[str, Any]:
         """The answers by name, in the types announced; some of them, by their places in `answers`."""

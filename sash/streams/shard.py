@@ -27,9 +27,10 @@ from sash.streams.emissions import EMISSIONS, absorb
 from sash.streams.failing import failures
 from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
-from sash.streams.plans import Plan, microseconds
+from sash.streams.plans import Plan
 from sash.streams.signing import differing
 from sash.streams.situation import Situation
+from sash.streams.slices import signature_of, slicing_of
 from sash.streams.timing import NEVER, instants_of, times_of, watermark_after
 from sash.streams.waiting import Waiting
 
@@ -82,22 +83,32 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     sifted.try_rows()
     after = max(before, watermark_after(plan, sifted.newest))  # at the least
     emission = EMISSIONS[plan.streaming.emit]
-    tables, next_due = _work(plan, blocks, head, (before, after), counts, lambda now: emission(now, sifted.fit))
+    tables, next_due = _work(
+        plan, blocks, head, (before, after), counts, lambda now: emission(now, now.fold(sifted.fit))
+    )
     tables += sifted.aside()
     counts.answers = sum(each.num_rows for each in tables)
     return Outcome([each for each in tables if each.num_rows], counts, next_due)
 
 
-def seed(plan: Plan, blocks: Blocks, rows: Any, end: int) -> None:
-    """Give a shard rows of history, which ended at a time: windows to come will hold them.
+def seed(plan: Plan, blocks: Blocks, rows: Any, end: int | None) -> Outcome:
+    """Give a new shard all its rows of history (None: there are none), which windows to come will hold.
 
-    Rows of the stream that are more than the lateness before that end are late.
+    `end` is the newest time in the history of all shards: so each of them takes the same rows of the stream for late.
     """
     counts = Counts()
-    head = _head(plan, blocks)
-    settled = max(head.watermark, end - microseconds(plan.streaming.lateness))
     fit = Sifted(plan, rows, NEVER, counts).fit
-    _work(plan, blocks, head, (head.watermark, settled), counts, lambda now: absorb(now, fit))
+    watermarks, head = (NEVER, _settled_by(plan, end)), Head(signature_of(plan))
+    _, next_due = _work(plan, blocks, head, watermarks, counts, lambda now: absorb(now, now.fold(fit)))
+    return Outcome([], counts, next_due)
+
+
+def _settled_by(plan: Plan, end: int | None) -> int:
+    """The watermark that history leaves: as if its rows had come in a stream.
+
+    A policy has been asked about all rows of history, and what it left is all that is kept: no row may come before.
+    """
+    return end + 1 if plan.has_policy and end is not None else watermark_after(plan, end)
 
 
 def _work(
@@ -105,10 +116,12 @@ def _work(
     work: Callable[[Situation], list[Any]],
 ) -> tuple[list[Any], int | None]:  # fmt: skip
     """Let something be done to the state of a shard between two watermarks, and write the head anew."""
+    slicing = slicing_of(plan)
+    plan = plan if slicing is None else slicing.plan
     pages = Pages(blocks, plan.kept_schema, plan.window.by, head.n_pages, head.n_bytes)
     waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
     large = LargeKeys(plan, blocks, dict(head.large), head.next_large)
-    now = Situation(plan, *watermarks, instants_of(plan), pages, waiting, large, counts, head.swept)
+    now = Situation(plan, *watermarks, instants_of(plan), pages, waiting, large, counts, head.swept, slicing)
     tables = work(now)
     large.sweep(now.swept, now.watermark)
     counts.waiting, counts.pages, counts.large = waiting.n_rows, pages.n_pages, len(large.hashes)
@@ -123,13 +136,13 @@ def _work(
 
 
 def _head(plan: Plan, blocks: Blocks) -> Head:
-    data = blocks.get(HEAD, 0)
+    data, wanted = blocks.get(HEAD, 0), signature_of(plan)
     if data is None:
-        return Head(plan.signature)
+        return Head(wanted)
     head = Head.load(data)
-    if differing(head.signature, plan.signature):
-        raise FormatError(_difference(head.signature, plan.signature))
-    return replace(head, signature=plan.signature)
+    if differing(head.signature, wanted):
+        raise FormatError(_difference(head.signature, wanted))
+    return replace(head, signature=wanted)
 
 
 def _difference(found: dict[str, str], wanted: dict[str, str]) -> str:

@@ -13,6 +13,7 @@ from sash.streams.contract import HASH, Counts
 from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
 from sash.streams.plans import Plan
+from sash.streams.slices import Slicing
 from sash.streams.timing import Instants, due_at, times_of
 from sash.streams.waiting import Waiting
 
@@ -32,6 +33,16 @@ class Situation:
     large: LargeKeys
     counts: Counts
     swept: int
+    slicing: Slicing | None = None  # how the plan, which is over slices then, came of the one over rows
+
+    def fold(self, rows: Any) -> Any:
+        """Rows as they came, as the plan wants them."""
+        slicing = self.slicing
+        return rows if slicing is None else self.timed(lambda: slicing.fold(rows))
+
+    def lower(self, answers: Any) -> Any:
+        """Answers as the plan gives them, with those that were asked for."""
+        return answers if self.slicing is None else self.slicing.lower(answers)
 
     def due_of(self, rows: Any) -> Any:
         """The watermark at which each row is due."""

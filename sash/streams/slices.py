@@ -1,0 +1,208 @@
+"""Slices: on a grid, the rows of a key between two instants become one row as soon as they come.
+
+    rows of a key       x x   x | x       x x | x x x ...      | instants of the grid
+    rows of its slices        p |           p |     p ...      their count, sum, least or greatest
+
+A window that ends at an instant and is a whole number of steps long has all rows of a slice in it or none of them. So
+one row can stand for them: it waits, is kept and is answered in their place, and a stream on a grid keeps what slices
+take instead of what rows take. Rows of the same slice that come in another micro-batch make another row of it.
+
+    I1  the row of a slice has a time of that slice, so it is due when they are, and in the windows they are in
+    I2  over rows of slices the rewritten specs answer what the specs answer over the rows
+
+I2 asks that parts can be put together in any order and are plain columns: count, sum, min, max and mean of
+numbers. Sums of floats may differ in their last bit, as they may between any two orders of addition. Everything else is
+kept row by row; so are rows with a zero of which there is a min or max, because 0.0 and -0.0 are equal, and the first
+of them is the answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from sash.algebra.aggregate import Aggregate
+from sash.algebra.arithmetic import count, sum
+from sash.algebra.ordering import first, max, min
+from sash.frames import buffers
+from sash.frames.answering import answer
+from sash.frames.arrow_tables import Source
+from sash.frames.carriers import is_plain
+from sash.frames.extents import Extent
+from sash.frames.rules import RULES, rule_of
+from sash.streams.contract import HASH
+from sash.streams.plans import Plan, microseconds
+from sash.streams.timing import Instants, instants_of, times_of
+from sash.windows.durations import Duration
+
+if TYPE_CHECKING:
+    from sash.frames.spec import Spec
+
+SLICE, PARTIAL = "__sash_slice", "__sash_partial"
+MICROSECOND = 1_000  # nanoseconds
+PARTS: dict[str, Callable[[Aggregate], list[Aggregate]]] = {  # what is kept of the rows of a slice
+    "count": lambda own: [own],
+    "sum": lambda own: [own],
+    "min": lambda own: [own],
+    "max": lambda own: [own],
+    "mean": lambda own: [_like(sum, own), _like(count, own)],
+}
+AGAIN = {"count": sum, "sum": sum, "min": min, "max": max}  # what puts kept parts together
+
+
+def _like(make: Callable[[str], Aggregate], own: Aggregate) -> Aggregate:
+    """Another aggregate of the same column and condition."""
+    return replace(make(own.columns[0]), condition=own.condition)
+
+
+@dataclass(frozen=True)
+class Slicing:
+    """How rows become rows of slices, and how answers over these become those that were asked for."""
+
+    plan: Plan  # over rows of slices
+    folding: Spec  # of rows, each slice a key of its own
+    lowered: dict[str, tuple[str, ...]]  # for each answer the names of the answers it is made of
+    extremes: tuple[str, ...]  # columns of floats of which there is a min or max
+    instants: Instants
+
+    def fold(self, rows: Any) -> Any:
+        """Rows as they came, put together by key and slice."""
+        if rows.num_rows == 0:
+            return self.plan.waiting_schema.empty_table()
+        times = times_of(rows.column(self.plan.time))
+        slices, starts = self._slices(times)
+        alone = np.flatnonzero(self._have_zeros(rows))
+        slices[alone] = len(starts) + np.arange(len(alone))
+        found = answer((self.folding,), Source(rows.append_column(SLICE, pa.array(slices))))
+        columns = {name: found.column(name) for name in found.schema.names}
+        field, schema = self.plan.schema.field(self.plan.time), self.plan.waiting_schema
+        own = np.append(starts, times[alone])[found.column(SLICE).to_numpy()]
+        columns[field.name] = pa.array(own).cast(field.type)
+        return pa.table([columns[name] for name in schema.names], schema=schema)
+
+    def _slices(self, times: Any) -> tuple[Any, Any]:
+        """The slice of each row, as small numbers, which are their own codes; and a time in each slice (I1)."""
+        coded = pa.array(self.instants.of(times)).dictionary_encode()
+        ends = coded.dictionary.to_numpy()
+        starts = ends if self.instants.is_closed else ends - self.instants.step
+        return coded.indices.to_numpy().astype(np.int64), starts
+
+    def _have_zeros(self, rows: Any) -> Any:
+        found = np.zeros(rows.num_rows, np.bool_)
+        for name in self.extremes:
+            found |= buffers.booleans(pc.equal(buffers.single(rows.column(name)), 0.0))
+        return found
+
+    def lower(self, table: Any) -> Any:
+        """A table of answers over slices, with those that were asked for."""
+        for name, parts in self.lowered.items():
+            columns = [table.column(part) for part in parts]
+            table = table.append_column(name, _mean(*columns) if len(columns) > 1 else columns[0].fill_null(0))
+        return table
+
+
+def _mean(total: Any, n: Any) -> Any:
+    return pc.divide(total.cast(pa.float64()), n.cast(pa.float64()))
+
+
+def slicing_of(plan: Plan) -> Slicing | None:
+    """How a plan can be answered by slices; None if it cannot."""
+    return _slicing_of(plan.specs, plan.schema, tuple(plan.types.items()), plan.n_shards) if plan.is_grid else None
+
+
+@lru_cache(maxsize=64)
+def _slicing_of(specs: tuple[Spec, ...], schema: Any, types: tuple[Any, ...], n_shards: int) -> Slicing | None:
+    """Found out once for all shards that a worker is given."""
+    plan = Plan(specs, schema, dict(types), n_shards)
+    instants = instants_of(plan)
+    if instants is None or plan.streaming.idle is not None or not _has_timestamps(plan):
+        return None
+    if not all(_is_sliceable(plan, spec, instants) for spec in plan.specs):
+        return None
+    parts: dict[Aggregate, str] = {}  # of all specs, each once
+    lowered: dict[str, tuple[str, ...]] = {}
+    over_slices = tuple(_over_slices(spec, parts, lowered) for spec in plan.specs)
+    folding = _folding(plan, parts)
+    kept = [*(plan.schema.field(name) for name in (*plan.window.by, *plan.window.order_by)), *_types(plan, folding)]
+    own = replace(plan, specs=over_slices, schema=pa.schema(kept))
+    return Slicing(own, folding, lowered, _extremes(plan, parts), instants)
+
+
+def _extremes(plan: Plan, parts: Iterable[Aggregate]) -> tuple[str, ...]:
+    columns = [part.columns[0] for part in parts if part.name in ("min", "max")]
+    return tuple(name for name in dict.fromkeys(columns) if pa.types.is_floating(plan.schema.field(name).type))
+
+
+def signature_of(plan: Plan) -> dict[str, str]:
+    """What must be the same for state to be understood: whether it is of rows or of slices too, by the columns kept."""
+    slicing = slicing_of(plan)
+    return plan.signature | ({} if slicing is None else {"columns": slicing.plan.signature["columns"]})
+
+
+def _has_timestamps(plan: Plan) -> bool:
+    return bool(pa.types.is_timestamp(plan.schema.field(plan.time).type))
+
+
+def _is_sliceable(plan: Plan, spec: Spec, instants: Instants) -> bool:
+    extent = spec.window.extent
+    assert extent is not None
+    if extent.kind != "range" or extent.rows is not None or extent.min_rows or spec.forced is not None:
+        return False
+    if extent.closed not in ("left", "right") or microseconds(extent.lag) % instants.step:
+        return False
+    return microseconds(extent.length) % instants.step == 0 and all(
+        _has_parts(plan, aggregate) for _, aggregate in spec.aggregates
+    )
+
+
+def _has_parts(plan: Plan, aggregate: Aggregate) -> bool:
+    if aggregate.name not in PARTS or rule_of(aggregate) is not RULES[aggregate.name] or aggregate.options:
+        return False
+    types = [plan.schema.field(name).type for name in aggregate.columns]
+    if aggregate.name == "mean":
+        return all(map(pa.types.is_floating, types))
+    if aggregate.name == "sum":
+        return all(pa.types.is_integer(each) or pa.types.is_floating(each) for each in types)
+    return all(map(is_plain, types)) or aggregate.name == "count"
+
+
+def _over_slices(spec: Spec, parts: dict[Aggregate, str], lowered: dict[str, tuple[str, ...]]) -> Spec:
+    """The same answers over rows of slices; adds to `parts` what they need, and to `lowered` what is made of what."""
+    found: dict[str, Aggregate] = {}
+    for name, aggregate in spec.aggregates:
+        own = [parts.setdefault(part, f"{PARTIAL}{len(parts)}") for part in PARTS[aggregate.name](aggregate)]
+        is_made = aggregate.name in ("count", "mean")
+        names = [f"{PARTIAL}_{name}_{k}" for k in range(len(own))] if is_made else [name]
+        again = [AGAIN[part.name] for part in PARTS[aggregate.name](aggregate)]
+        found |= {each: make(part) for each, make, part in zip(names, again, own, strict=True)}
+        if is_made:
+            lowered[name] = tuple(names)
+    return replace(spec, aggregates=tuple(found.items()))
+
+
+def _folding(plan: Plan, parts: dict[Aggregate, str]) -> Spec:
+    """All parts of the rows of each key and slice; a slice has one instant, at its end."""
+    instants, extent, grid = instants_of(plan), plan.extents[0], plan.window.grid
+    assert instants is not None
+    assert grid is not None
+    step = Duration(instants.step * MICROSECOND)
+    window = replace(
+        plan.window, by=(*plan.window.by, SLICE), order_by=plan.window.order_by[:1],
+        extent=Extent("range", length=step, closed=extent.closed), grid=replace(grid, is_tumbling=False),
+    )  # fmt: skip
+    aggregates = [(name, each) for each, name in parts.items()]
+    aggregates += [(name, first(name)) for name in (*plan.window.order_by[1:], HASH)]
+    return replace(plan.specs[0], window=window, aggregates=tuple(aggregates))
+
+
+def _types(plan: Plan, folding: Spec) -> list[Any]:
+    """The columns of parts, as the engine makes them."""
+    empty = plan.waiting_schema.append(pa.field(SLICE, pa.int64())).empty_table()
+    found = answer((folding,), Source(empty)).schema
+    return [found.field(name).with_nullable(True) for name, _ in folding.aggregates if name.startswith(PARTIAL)]
