@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -45,6 +45,16 @@ KINDS = {"amta": (amta.n_definite, amta.written_at), "log_mta": (log_mta.n_whole
 FEW = 32  # evictions that are cheaper one by one
 
 
+class Asked(NamedTuple):
+    """A policy that was asked, and all it takes to ask it again."""
+
+    policy: Policy
+    visible: tuple[str | None, ...]
+    search: Search
+    scratch: Any
+    answers: Any
+
+
 class StoredAggregator:
     """A window over events in order of arrival, in a store."""
 
@@ -59,6 +69,7 @@ class StoredAggregator:
         self._lay_out(find(algorithm), sizes)
         self._policy: Policy | None = None
         self._visible: tuple[str | None, ...] = ()
+        self._asked: Asked | None = None
         self._n_insertable = self._n_evictable = 0
         self._epoch = self._open()
 
@@ -171,27 +182,32 @@ class StoredAggregator:
         wanted = as_policy(policy)
         visible = self._visible if wanted is self._policy else visible_to(wanted, self._bound)
         total = self._built.fifo.query(self._state)
-        scratch, answers = self._built.cells.allocate(N_SCRATCH), self._built.cells.results(N_ROWS)
         with asking(wanted, visible):
-            search = self._search(wanted, visible)
-            stays = int(search.find(self._state, self._state.pool, total, scratch, answers))
+            asked = self._asked = self._ask(wanted, visible)
+            given = self._state, self._state.pool, total, asked.scratch, asked.answers
+            stays = int(asked.search.find(*given))
             is_sample = self._state.at[END] <= N_SAMPLED
-            if is_sample and search.census(self._state, self._state.pool, total, scratch, answers) < 0:
+            if is_sample and asked.search.census(*given) < 0:
                 raise not_monotone(wanted, len(self))
         self._evict_to(stays)
 
-    def _search(self, policy: Policy, visible: tuple[str | None, ...]) -> Search:
-        """The search of windows in memory, run step by step: a node may have to be read first."""
+    def _ask(self, policy: Policy, visible: tuple[str | None, ...]) -> Asked:
+        """The search of windows in memory, run step by step: a node may have to be read first.
+
+        That of the policy that was asked last is kept: to make one takes longer than to search.
+        """
+        if self._asked is not None and self._asked[:2] == (policy, visible):
+            return self._asked
         levels = self._built.algorithm.levels
         assert levels is not None
         _, top, n_nodes = levels(interpreted)
-        spare = self._residence.n_cells(self._n_levels)
 
         def place(s: State, level: int, node: int) -> int:
-            return self._residence.visit(s, int(level), int(node), spare)
+            return self._residence.visit(s, int(level), int(node), self._residence.n_cells(self._n_levels))
 
         named = list(zip(visible, self._bound.monoids, strict=True))
-        return searcher(Levels(place, top, n_nodes), _callable(self._built), named, policy, interpreted)
+        search = searcher(Levels(place, top, n_nodes), _callable(self._built), named, policy, interpreted)
+        return Asked(policy, visible, search, self._built.cells.allocate(N_SCRATCH), self._built.cells.results(N_ROWS))
 
     # --- memory ------------------------------------------------------------------------------------
 
