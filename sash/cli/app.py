@@ -127,7 +127,9 @@ def check(
 @told
 def bench(
     names: Annotated[list[str] | None, typer.Argument(help="Experiments to run; report draws their last runs.")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="Run all but the large ones; on Spark if it is installed.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Run all but the large ones; on Spark if it is there.")
+    ] = False,
     quick: Annotated[bool, typer.Option("--quick", help="Small workloads, not noted in history.")] = False,
     output: Annotated[Path | None, typer.Option(help="The page to write.")] = None,
     rows: Annotated[int | None, typer.Option(min=1_000, help="Time a few windows over so many rows instead.")] = None,
