@@ -23,7 +23,7 @@ from sash.streams.reach import require_reach
 from sash.streams.shard import take
 
 MILLISECOND = 1_000
-FAR_AHEAD = 10**15  # a watermark after all times
+FAR_AHEAD = 10**17  # a watermark after all times
 
 
 class Memory(dict):

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
-from tests.streams.rows import AGGREGATES, LATENESS_US, SCHEMA, arrivals, as_table, cuts
+from tests.streams.rows import AGGREGATES, LATENESS_US, arrivals, as_table, cuts
 from tests.streams.simulating import Stream, announced, multiset, on_time, split
 
 pytestmark = pytest.mark.usefixtures("interpreted", "joined_pieces")
@@ -60,6 +60,8 @@ GRIDS = {  # and whatever else is final only
     "every, everything": W.everything().every("3 ms"),
     "one key on a grid": sash.window(order_by="ts").tumbling("2 ms"),
     "policy": TIED.evict_while(sash.policies.at_most(3)),
+    "policy without tie-breakers": W.evict_while(sash.policies.at_most(3)),
+    "policy of one's own, without tie-breakers": W.evict_while(too_heavy, weight=sash.sum("q"), n=sash.count()),
     "policy of one's own": TIED.evict_while(too_heavy, weight=sash.sum("q"), n=sash.count()),
 }  # fmt: skip
 FEW = settings(max_examples=max(settings.default.max_examples // 5, 1))
@@ -73,7 +75,7 @@ def spec_of(window, names, emit):
 
 
 def running(spec, table, n_shards):
-    return Stream(spec, SCHEMA, announced(spec, table), n_shards)
+    return Stream(spec, table.schema, announced(spec, table), n_shards)
 
 
 def check_final(spec, table, sizes, n_shards):
@@ -186,6 +188,18 @@ def test_eager_and_revised_answers_leave_late_rows_out(name, table, sizes, n_sha
             known |= {row["id"]: {name: row[name] for name in now.schema.names} for row in rows}
             arrived += sum(fit)
         assert emit == "eager" or multiset(known.values()) == multiset(spec(kept).to_pylist())
+
+
+@pytest.mark.parametrize("name", [*WINDOWS, *GRIDS])
+@FEW
+@given(table=arrivals(max_size=12), times=st.lists(st.integers(1, 3), min_size=12, max_size=12), sizes=cuts)
+def test_rows_that_are_equal_in_everything_are_rows_each(name, table, times, sizes):
+    """Such rows come right after one another; nothing tells them apart, and each has an answer."""
+    repeated = [place for place in range(table.num_rows) for _ in range(times[place])]
+    table = table.take(pa.array(repeated, pa.int64())).combine_chunks()
+    check_final(spec_of((WINDOWS | GRIDS)[name], ["n", "listed"], "final"), table, sizes, 2)
+    if name in WINDOWS:
+        check_eager(spec_of(WINDOWS[name], ["n", "listed"], "eager"), table, sizes, 2)
 
 
 @FEW
