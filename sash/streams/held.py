@@ -166,6 +166,6 @@ def _too_many(plan: Plan, rows: Any, n_due: int) -> str:
     return (
         f"{n_due} instants of {plan.window.grid!r} are due at once{whose}, with rows from {first} to {last} and a "
         f"silence of {Duration(MICROSECOND * int(np.diff(times).max()))} between two of them; a stream answers at most "
-        f"{MOST_INSTANTS} for a key in a micro-batch. With idle='1 hour' a key that was silent for longer begins anew; or "
-        "use a coarser grid"
+        f"{MOST_INSTANTS} for a key in a micro-batch. With idle='1 hour' a key that was silent for longer begins anew; "
+        "or use a coarser grid"
     )
