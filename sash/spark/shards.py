@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -25,13 +26,19 @@ PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 1 << 16  # at least, before they are sent on: while Java takes them, the next are packed
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
-END, N_PIECES = "__sash_end", "n_pieces"  # when history ended, and in how many pieces it comes to a shard
+N_PIECES = "n_pieces"  # in which the history of a shard comes
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
 
 
-def packing(n_shards: int, time: str, label: Callable[[int], int] = int) -> Callable[[Iterable[Any]], Iterator[Any]]:
-    """What packs the rows of a partition: for each shard its label, Arrow's bytes, and the newest time of all."""
+def packing(
+    n_shards: int, time: str, label: Callable[[int], int] = int, n_called: int = 1
+) -> Callable[[Iterable[Any]], Iterator[Any]]:
+    """What packs the rows of a partition: for each shard its label, Arrow's bytes, and the newest time of all.
+
+    So many shards have a piece also if there is no row of theirs. One at the least, because some shard has to know
+    that a checkpoint is of another query.
+    """
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         gathered: list[Any] = []
@@ -48,7 +55,7 @@ def packing(n_shards: int, time: str, label: Callable[[int], int] = int) -> Call
 
     def pack_rows(batches: list[Any]) -> Any:
         rows = pa.Table.from_batches(batches)
-        shards, parts = _packed(rows, n_shards)
+        shards, parts = _packed(rows, n_shards, n_called)
         labels = pa.array([label(each) for each in shards], pa.int32())
         newest = pa.array([newest_of(time, rows)] * len(parts), pa.int64())
         return pa.RecordBatch.from_arrays(
@@ -58,19 +65,18 @@ def packing(n_shards: int, time: str, label: Callable[[int], int] = int) -> Call
     return run
 
 
-def _packed(rows: Any, n_shards: int) -> tuple[list[int], list[bytes]]:
+def _packed(rows: Any, n_shards: int, n_called: int) -> tuple[list[int], list[bytes]]:
     """The shards that rows belong to, and the rows of each; rows too far ahead have no hash, and go to the first."""
     hashes = rows.column(HASH).fill_null(0).to_numpy().view(np.uint64)
     shards = (hashes % np.uint64(n_shards)).astype(np.min_scalar_type(n_shards))
     order = np.argsort(shards, kind="stable")
     rows = rows.take(pa.array(order)).combine_chunks()
-    there, first, n = np.unique(shards[order], return_index=True, return_counts=True)
-    if there[0] != 0:  # it is always called, because some shard has to know that a checkpoint is of another query
-        there, first, n = (np.append(np.zeros(1, each.dtype), each) for each in (there, first, n))
+    edges = np.searchsorted(shards[order], np.arange(n_shards + 1)).tolist()
     labelled = [
         (shard, piece)
-        for shard, begin, size in zip(there.tolist(), first.tolist(), n.tolist(), strict=True)
-        for piece in pieces_of(rows.slice(begin, size))
+        for shard, (begin, end) in enumerate(pairwise(edges))
+        if begin < end or shard < n_called
+        for piece in pieces_of(rows.slice(begin, end - begin))
     ]
     return [shard for shard, _ in labelled], [write_table(piece) for _, piece in labelled]
 
@@ -126,19 +132,19 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         self._plan = Plan(unpack(self._packed), *self._rest)
         self._blocks = SparkBlocks(handle)
         self._handle = handle
-        self._history: list[bytes | None] = []  # pieces of a shard that is not whole yet
+        self._history: list[Any] = []  # pieces of a shard, until all are there
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
         tables = [read_table(row[1]) for row in rows]
         return self._answer(pa.concat_tables(tables), timerValues)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: D102, N802, N803
-        self._history.append(initialState[PACKED])  # what is out of reach is only known when all are there
+        self._history.append(initialState)
         if len(self._history) == initialState[N_PIECES]:
-            tables = [read_table(each) for each in self._history if each is not None]
-            self._history = []
-            rows = pa.concat_tables(tables) if tables else None
-            self._set_timer(seed(self._plan, self._blocks, rows, initialState[END]))
+            pieces, self._history = self._history, []
+            rows = pa.concat_tables([read_table(each[PACKED]) for each in pieces])
+            end = max((each[NEWEST] for each in pieces if each[NEWEST] is not None), default=None)
+            self._set_timer(seed(self._plan, self._blocks, rows, end))
 
     def handleExpiredTimer(self, key: Any, timerValues: Any, expiredTimerInfo: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
         return self._answer(None, timerValues)

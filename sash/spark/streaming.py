@@ -23,7 +23,7 @@ from sash.errors import DeclarationError, UnknownNameError, UnsupportedError
 from sash.spark.checkpoints import recorded_shards
 from sash.spark.labels import label_of
 from sash.spark.schemas import answer_schema, arrow_schema, quoted
-from sash.spark.shards import END, MILLISECOND, N_PIECES, NEWEST, PACKED, ShardProcessor, packing, unpacking
+from sash.spark.shards import MILLISECOND, N_PIECES, NEWEST, PACKED, ShardProcessor, packing, unpacking
 from sash.spark.shipping import pack
 from sash.streams.algorithms import algorithms
 from sash.streams.contract import COUNTED, FAILURE, HASH, IS_LATE, REVISION
@@ -41,6 +41,7 @@ ZONE = "spark.sql.session.timeZone"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
 EVENT = "__sash_event"  # the time that the watermark follows
+END = "__sash_end"  # the newest time of history
 LONG_AGO = -62_135_596_800_000_000  # the year 1, in microseconds
 PIECES = f"shard int, {NEWEST} long, {PACKED} binary"
 
@@ -132,8 +133,8 @@ def _with_watermark(plan: Plan, packed: DataFrame) -> DataFrame:
 def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
     """Rows of history, packed by shard, as the first state; those no window can reach are left out beforehand.
 
-    Every shard has a row, also one without history, because all have to know when history ended. Each row says how many
-    there are of its shard: Spark gives them to Python one by one.
+    Every shard has pieces, also one without history, because all have to know when history ended. Each piece says how
+    many there are of its shard: Spark gives them to Python one by one.
     """
     if history.isStreaming:
         raise UnsupportedError("seed(...) takes rows that are there, but this is a stream; read it in batch")
@@ -142,16 +143,14 @@ def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
             raise DeclarationError(f"seed(...): history has no column {name!r}, but {', '.join(history.columns)}")
     casts = [fn.col(quoted(field.name)).cast(field.dataType).alias(field.name) for field in table.schema]
     rows, time = with_hashes(plan, history.select(*casts)), fn.unix_micros(_event_time(plan))
-    end = rows.where(fn.col(HASH).isNotNull()).agg(fn.max(time).alias(END))
     far = reach_into_history(plan)
     if far is not None:
+        end = rows.where(fn.col(HASH).isNotNull()).agg(fn.max(time).alias(END))
         is_near = fn.coalesce(time >= fn.col(END) - far, fn.lit(True))  # those without a time are told by the shard
         rows = rows.crossJoin(fn.broadcast(end)).where(is_near).drop(END)
-    packed = rows.mapInArrow(packing(plan.n_shards, plan.time, label_of), PIECES).select("shard", PACKED)
-    labels = ", ".join(str(label_of(shard)) for shard in range(plan.n_shards))
-    every_shard = end.select(fn.expr(f"explode(array({labels}))").alias("shard"), END)
+    packed = rows.mapInArrow(packing(plan.n_shards, plan.time, label_of, n_called=plan.n_shards), PIECES)
     n_pieces = fn.count("*").over(Window.partitionBy("shard")).alias(N_PIECES)
-    return every_shard.join(packed, "shard", "left").select("shard", END, n_pieces, PACKED).groupBy("shard")
+    return packed.select("*", n_pieces).groupBy("shard")
 
 
 def reach_into_history(plan: Plan) -> int | None:

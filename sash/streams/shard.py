@@ -96,6 +96,7 @@ def seed(plan: Plan, blocks: Blocks, rows: Any, end: int | None) -> Outcome:
 
     `end` is the newest time in the history of all shards: so each of them takes the same rows of the stream for late.
     """
+    assert blocks.get(HEAD, 0) is None, "what is in reach of a window is only known of all rows of history at once"
     counts = Counts()
     fit = Sifted(plan, rows, NEVER, counts).fit
     watermarks, head = (NEVER, _settled_by(plan, end)), Head(signature_of(plan))
