@@ -47,7 +47,7 @@ ONE_BY_ONE = (
 )
 STEP_BY_STEP = (
     "in memory the search for what a policy gives up is compiled; in a store it goes step by step from Python, as a "
-    "node may have to be read first, and is made anew for every event"
+    "node may have to be read first"
 )
 TABLE_2 = {  # ns: naive, KVS LMTA, local LMTA, DABA, KVS AMTA, local AMTA
     "sum": (3.69e8, 14_320, 10_341, 4_288, 6_253, 4_163), "mean": (3.26e8, 14_027, 10_378, 4_389, 6_111, 4_033),

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql import functions as fn
 
 import sash
 from sash.spark.pieces import PIECE_BYTES
@@ -133,6 +134,27 @@ def streamed(spec, **options):
 
 
 RANGE = W.range("25 minutes").agg(**AGGREGATES)
+
+
+def test_rows_are_counted_in_the_order_of_arrival_by_spark_s_clock(folder):
+    rows = disordered(60)
+    folder.add(rows.slice(0, 20), rows.slice(20, 20), rows.slice(40, 20))
+
+    def arriving(stream):
+        return stream.withColumn("arrived", fn.current_timestamp())
+
+    arrived = sash.window(by="k", order_by=["arrived", "id"])
+    spec = arrived.rows(5).agg(ids=sash.collect("id")).stream(emit="eager")
+    folder.run(lambda stream: spec(arriving(stream)))
+    found = folder.answers()
+    batches = {row["id"]: number // 20 for number, row in enumerate(rows.to_pylist())}
+    order = sorted(found, key=lambda row: (batches[row["id"]], row["id"]))
+    last = {}
+    for each in order:
+        before = last.setdefault(each["k"], [])
+        before.append(each["id"])
+        assert each["ids"] == before[-5:]
+    assert len(found) == 60
 
 
 def test_final_answers_over_a_restart_are_those_of_batch(folder):
