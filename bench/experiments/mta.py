@@ -601,6 +601,7 @@ def _dimension_claims(rows: Sequence[Row]) -> list[Claim]:
                 f"{where}: windows apart take longer at every k, more so for larger k",
                 f"apart by together {most}",
                 most.low > 1 and curves.y(panel, "apart") / curves.y(panel, "together") >= most.middle,
+                ONE_BY_ONE if where == "in a store" else SHARED_LITTLE,
             ),
         ]
     return claims
