@@ -29,7 +29,8 @@ def tables(path: str, mode: str, cores: int) -> TableEnvironment:
 
 def query(mode: str, function: str, seconds: int) -> str:
     """Of every row its number and its answer; in batches it orders by numbers, as it cannot subtract from times."""
-    order, span = ("ts", f"INTERVAL '{seconds}' SECOND({len(str(seconds))})")
+    minutes, rest = divmod(seconds, 60)  # a number of seconds alone may have three digits
+    order, span = ("ts", f"INTERVAL '0 {minutes // 60:02}:{minutes % 60:02}:{rest:02}' DAY TO SECOND")
     if mode == "batch":
         order, span = ("ts_ms", f"{1_000 * seconds}")
     over = f"PARTITION BY k ORDER BY {order} RANGE BETWEEN {span} PRECEDING AND CURRENT ROW"

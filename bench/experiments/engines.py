@@ -84,8 +84,10 @@ def told(series: str, folder: Path, function: str, seconds: int, repeats: int) -
     home = find_java()
     environment = {**os.environ, **({} if home is None else {"JAVA_HOME": str(home)})}
     command = [str(python_of(engine)), str(PROGRAMS / program), json.dumps(asked)]
-    out = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    return json.loads(out.splitlines()[-1])
+    done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment)
+    if done.returncode:
+        raise RuntimeError(f"{series} ended with {done.returncode}: {done.stderr[-2_000:]}")
+    return json.loads(done.stdout.splitlines()[-1])
 
 
 def spec_of(function: str, seconds: int) -> Any:
