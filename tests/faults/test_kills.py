@@ -45,7 +45,7 @@ def executors(program):
 
 
 def kill_drivers(folder, emit, n, seed, *, find=None):
-    """Start the query n times and kill it: within a micro-batch, or when one was just committed.
+    """Start the query n times and kill it: in its first micro-batch or, every other time, soon after that is committed.
 
     `find`: also kill one of these processes before. How many of them were killed. The next run starts up meanwhile.
     """
@@ -60,6 +60,9 @@ def kill_drivers(folder, emit, n, seed, *, find=None):
             before, moment = committed(folder), float(random.uniform(0, SECONDS))
             n_killed += find is not None and kill_one(program, find, random, before, moment)
             program.wait_until(lambda before=before: committed(folder) > before, moment)
+            if k % 2:
+                program.wait_until(lambda before=before: committed(folder) > before)
+                program.wait(moment / SECONDS)
             if program.is_running:
                 program.kill()
             else:
@@ -96,7 +99,7 @@ def kill_descendants(folder, master, find, n, seed, emit="revise"):
 
 @quick
 def test_drivers_workers_and_an_executor_killed_in_turn_lose_and_double_nothing(tmp_path):
-    table = prepared(tmp_path, KILLS + 1)  # and one more; a driver that is killed has done one at most
+    table = prepared(tmp_path, 3 * KILLS + 1)  # more than are done by drivers that are killed
     assert kill_drivers(tmp_path, "revise", KILLS, seed=1, find=workers) > 0
     assert kill_descendants(tmp_path, ONE_EXECUTOR, executors, 1, seed=4) == 1
     assert verdict(tmp_path, table, "revise") == NONE
@@ -106,8 +109,9 @@ def test_drivers_workers_and_an_executor_killed_in_turn_lose_and_double_nothing(
 @pytest.mark.parametrize("emit", ["final", "eager", "revise"])
 def test_a_driver_killed_again_and_again_loses_and_doubles_nothing(emit, tmp_path):
     n = KILLS if emit == "final" else KILLS // 5
-    table = prepared(tmp_path, n + n // 4 + 1)
+    table = prepared(tmp_path, 3 * n + 1)
     kill_drivers(tmp_path, emit, n, seed=2)
+    assert committed(tmp_path) >= n // 3, "drivers are killed in one micro-batch after the other"
     assert kill_descendants(tmp_path, THREADS, workers, 0, seed=2, emit=emit) == 0
     found = verdict(tmp_path, table, emit)
     assert (found if emit != "eager" else {**found, "wrong": 0}) == NONE
