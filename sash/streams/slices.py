@@ -13,7 +13,7 @@ take instead of what rows take. Rows of the same slice that come in another micr
 I2 asks that parts can be put together in any order and are plain columns: count, sum, min, max and mean of
 numbers. Sums of floats may differ in their last bit, as they may between any two orders of addition. Everything else is
 kept row by row; so are rows with a zero of which there is a min or max, because 0.0 and -0.0 are equal, and the first
-of them is the answer.
+of them is the answer. A sum of integers must fit into 64 bits in every slice, and not only in every window.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from sash.frames.carriers import is_plain
 from sash.frames.extents import Extent
 from sash.frames.rules import RULES, rule_of
 from sash.streams.contract import HASH
-from sash.streams.plans import Plan, microseconds
+from sash.streams.plans import MICROSECOND, Plan, microseconds
 from sash.streams.timing import Instants, instants_of, times_of
 from sash.windows.durations import Duration
 
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from sash.frames.spec import Spec
 
 SLICE, PARTIAL = "__sash_slice", "__sash_partial"
-MICROSECOND = 1_000  # nanoseconds
 PARTS: dict[str, Callable[[Aggregate], list[Aggregate]]] = {  # what is kept of the rows of a slice
     "count": lambda own: [own],
     "sum": lambda own: [own],
@@ -176,11 +175,11 @@ def _over_slices(spec: Spec, parts: dict[Aggregate, str], lowered: dict[str, tup
     """The same answers over rows of slices; adds to `parts` what they need, and to `lowered` what is made of what."""
     found: dict[str, Aggregate] = {}
     for name, aggregate in spec.aggregates:
-        own = [parts.setdefault(part, f"{PARTIAL}{len(parts)}") for part in PARTS[aggregate.name](aggregate)]
+        own = PARTS[aggregate.name](aggregate)
         is_made = aggregate.name in ("count", "mean")
         names = [f"{PARTIAL}_{name}_{k}" for k in range(len(own))] if is_made else [name]
-        again = [AGAIN[part.name] for part in PARTS[aggregate.name](aggregate)]
-        found |= {each: make(part) for each, make, part in zip(names, again, own, strict=True)}
+        for each, part in zip(names, own, strict=True):
+            found[each] = AGAIN[part.name](parts.setdefault(part, f"{PARTIAL}{len(parts)}"))
         if is_made:
             lowered[name] = tuple(names)
     return replace(spec, aggregates=tuple(found.items()))
