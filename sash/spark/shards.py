@@ -13,6 +13,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sash.spark.pieces import pieces_of
+from sash.spark.planes import compress, expand
 from sash.spark.seven_bits import from_text, to_text
 from sash.spark.shipping import unpack
 from sash.spark.workers import end_task
@@ -26,6 +27,7 @@ PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 1 << 16  # at least, before they are sent on: while Java takes them, the next are packed
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
+COMPRESSED = "z"  # before the text of such a block; other texts begin with a letter below seven
 N_PIECES = "n_pieces"  # in which the history of a shard comes
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
@@ -102,7 +104,7 @@ def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 class SparkBlocks:
-    """Blocks in Spark's state of a shard: one map for each kind, and the head by itself."""
+    """Blocks in Spark's state of a shard: one map for each kind, compressed, and the head by itself."""
 
     def __init__(self, handle: Any) -> None:
         self._head = handle.getValueState(HEAD, DATA)  # types, because Java would be asked what a text means
@@ -110,16 +112,21 @@ class SparkBlocks:
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         found = self._head.get() if kind == HEAD else self._maps[kind].getValue((number,))
-        return None if found is None else from_text(found[0])
+        return None if found is None else _read(found[0])
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
         if kind == HEAD:
             self._head.update((to_text(data),))
         else:
-            self._maps[kind].updateValue((number,), (to_text(data),))
+            self._maps[kind].updateValue((number,), (COMPRESSED + to_text(compress(data)),))
 
     def delete(self, kind: str, number: int) -> None:  # noqa: D102
         self._maps[kind].removeKey((number,))
+
+
+def _read(text: str) -> bytes:
+    """A block, which an earlier version may have written as it was."""
+    return expand(from_text(text[1:])) if text.startswith(COMPRESSED) else from_text(text)
 
 
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]

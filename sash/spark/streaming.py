@@ -30,7 +30,7 @@ from sash.streams.contract import COUNTED, FAILURE, HASH, IS_LATE, REVISION
 from sash.streams.plans import Plan, microseconds
 from sash.streams.progress import ALGORITHM, METRICS
 from sash.streams.reach import require_reach
-from sash.streams.timing import instants_of, require_time
+from sash.streams.timing import DAY, instants_of, require_time
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, GroupedData
@@ -117,10 +117,26 @@ def with_hashes(plan: Plan, table: DataFrame) -> DataFrame:
     """Rows with the hash of their keys, which is null if they are too far ahead: a column less for a million rows."""
     future, hashed = plan.streaming.future, _hash(plan)
     if future is not None:
-        clock, kind = _clock_time(plan)
-        ahead = fn.expr(f"current_timestamp() + INTERVAL {microseconds(future)} MICROSECOND")
-        hashed = fn.when(fn.coalesce(clock <= ahead.cast(kind), fn.lit(True)), hashed)
+        zone = str(table.sparkSession.conf.get(ZONE))
+        hashed = fn.when(fn.expr(_far_ahead(plan, microseconds(future), zone)), None).otherwise(hashed)
     return table.select("*", hashed.alias(HASH))
+
+
+def _far_ahead(plan: Plan, future: int, zone: str) -> str:
+    """Whether a row is further ahead of the clock than so many microseconds.
+
+    Spark writes the clock of a micro-batch into the code that it generates. So that code would be compiled anew in
+    every micro-batch, and Java would run most of it before it knows it well: 0.2 s of a processor, however few rows
+    there are. The date changes once a day, so rows are held against the beginning of the day first; only those after
+    it, and `future`, are held against the clock, by a function that Spark does not generate code for.
+    """
+    time, kind = _clock_time(plan)
+    if kind == "timestamp" and zone == "UTC":  # what the other way finds, without asking for the zone at every row
+        is_near = f"unix_micros({time}) - {future} <= unix_date(current_date()) * {DAY}"
+    else:
+        is_near = f"{time} <= CAST(date_add(current_date(), {future // DAY}) AS {kind})"
+    clock = f"CAST(current_timestamp() + INTERVAL {future} MICROSECOND AS {kind})"
+    return f"NOT {is_near} AND zip_with(array({time}), array({clock}), (each, now) -> each > now)[0]"
 
 
 def _with_watermark(plan: Plan, packed: DataFrame) -> DataFrame:
@@ -161,10 +177,10 @@ def reach_into_history(plan: Plan) -> int | None:
     return far + microseconds(plan.streaming.lateness) + 2 * MILLISECOND  # what a watermark is rounded by
 
 
-def _clock_time(plan: Plan) -> tuple[Column, str]:
+def _clock_time(plan: Plan) -> tuple[str, str]:
     """The time of a row as a clock would show it, and the type that such times have."""
-    time = fn.col(quoted(plan.time))
-    return (time, "timestamp") if _has_zone(plan) else (time.cast("timestamp_ntz"), "timestamp_ntz")
+    time = quoted(plan.time)
+    return (time, "timestamp") if _has_zone(plan) else (f"CAST({time} AS timestamp_ntz)", "timestamp_ntz")
 
 
 def _event_time(plan: Plan) -> Column:
@@ -175,7 +191,7 @@ def _event_time(plan: Plan) -> Column:
     """
     if _has_zone(plan):
         return fn.col(quoted(plan.time))
-    time = f"CAST({quoted(plan.time)} AS timestamp_ntz)"
+    time, _ = _clock_time(plan)
     days = f"CAST(datediff(CAST({time} AS date), DATE'1970-01-01') AS bigint)"
     minutes = f"({days} * 24 + hour({time})) * 60 + minute({time})"
     seconds = f"CAST(extract(SECOND FROM {time}) * 1000000 AS bigint)"

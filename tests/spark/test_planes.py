@@ -1,0 +1,36 @@
+"""Blocks by planes: what is read is what was written, and numbers take a fraction of their bytes."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+pytest.importorskip("pyspark")
+
+import sash
+from sash.spark.planes import compress, expand
+
+
+@given(data=st.binary(max_size=200), times=st.integers(1, 50))
+def test_what_is_read_is_what_was_written(data, times):
+    assert expand(compress(data * times)) == data * times
+
+
+def test_times_and_quarters_take_a_fraction_of_their_bytes():
+    times = 1_700_000_000_000_000 + np.arange(10_000) * 36_000_000
+    values = np.random.default_rng(1).integers(0, 1_000, 10_000) / 4
+    data = times.tobytes() + values.tobytes()
+    assert len(compress(data)) < len(data) / 3
+
+
+def test_noise_takes_hardly_more_than_it_was():
+    data = np.random.default_rng(1).bytes(80_000)
+    assert len(compress(data)) < 1.01 * len(data)
+
+
+@pytest.mark.parametrize("data", [b"", b"short", compress(b"12345678" * 9)[:-3], b"\xff" * 40])
+def test_damaged_bytes_are_told(data):
+    with pytest.raises(sash.FormatError, match="damaged"):
+        expand(data)
