@@ -28,12 +28,9 @@ from pyspark.sql import functions as fn
 from sash.errors import DeclarationError, UnsupportedError
 from sash.frames.spec import Spec, Together
 from sash.frames.streaming import shown
-from sash.spark.pieces import pieces_of
-from sash.spark.shards import NEWEST, PACKED, packing, unpacking
-from sash.spark.shipping import pack, unpack
+from sash.spark.shards import NEWEST, PACKED, Shipped, packable, packing, read, unpacking, write
 from sash.spark.streaming import planned, with_hashes
 from sash.stores import Store, open_store
-from sash.streams.blocks import write_table
 from sash.streams.contract import COUNTED
 from sash.streams.plans import Plan
 from sash.streams.stored_blocks import Query, Turn, recorded_shards, take_stored
@@ -82,7 +79,7 @@ def run(
     plan, schema = planned(specs, table)
     with open_store(state) as there:  # that it can be reached is better known now than in the first batch
         plan = plan.in_shards(recorded_shards(there, name))
-    query, work = Query(name, plan), Work(state, pack(specs), plan)
+    query, work = Query(name, plan), Work(state, plan)
 
     def batch(rows: DataFrame, number: int) -> None:
         own = str(rows.sparkSession.sparkContext.getLocalProperty(QUERY_ID) or checkpoint)
@@ -165,13 +162,13 @@ def _opened(address: str, turn: Turn) -> Store:
 class Work:
     """What the shards of a query do, as a plan of Spark's."""
 
-    def __init__(self, state: str, packed_specs: bytes, plan: Plan) -> None:
-        self._state, self._packed, self._time, self._n_shards = state, packed_specs, plan.time, plan.n_shards
-        self._rest = (plan.schema, dict(plan.types), plan.n_shards)
+    def __init__(self, state: str, plan: Plan) -> None:
+        self._state, self._shipped, self._n_shards = state, Shipped(plan), plan.n_shards
+        self._packing = _in_places(plan)
 
     def packed(self, rows: DataFrame) -> DataFrame:
         """The rows of a batch, packed by shard."""
-        return rows.mapInArrow(_in_places(self._n_shards, self._time), PIECES)
+        return rows.mapInArrow(self._packing, PIECES)
 
     def answered(self, packed: DataFrame, turn: Turn) -> DataFrame:
         """Packed answers to the rows of a batch, and what was counted; to compute them commits the batch."""
@@ -182,22 +179,23 @@ class Work:
         return by_shard.mapInArrow(self._task(turn), ANSWERED)
 
     def _task(self, turn: Turn) -> Callable[[Iterable[Any]], Iterator[Any]]:
-        state, packed, rest = self._state, self._packed, self._rest
+        state, shipped = self._state, self._shipped
 
         def run_shards(batches: Iterable[Any]) -> Iterator[Any]:
-            plan, store = Plan(unpack(packed), *rest), _opened(state, turn)
+            plan, store = shipped.plan, _opened(state, turn)
             for shard, rows in sorted(_by_shard(batches).items()):
                 yield _answers(plan, store, turn, shard, rows)
 
         return run_shards
 
 
-def _in_places(n_shards: int, time: str) -> Callable[[Iterable[Any]], Iterator[Any]]:
+def _in_places(plan: Plan) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """What packs the rows of a partition by shard, and notes where they were."""
+    pack_rows = packing(plan)
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
         part = TaskContext.get().partitionId()
-        for place, packed in enumerate(packing(n_shards, time)(batches)):
+        for place, packed in enumerate(pack_rows(batches)):
             own = [pa.array([each] * packed.num_rows, pa.int32()) for each in (part, place)]
             columns = [packed.column("shard"), *own, packed.column(NEWEST), packed.column(PACKED)]
             yield pa.RecordBatch.from_arrays(columns, names=["shard", "part", "place", NEWEST, PACKED])
@@ -218,15 +216,15 @@ def _by_shard(batches: Iterable[Any]) -> dict[int, Any]:
 
 def _in_order(pieces: list[tuple[int, int, Any]]) -> Any:
     pieces.sort(key=lambda piece: piece[:2])
-    tables = [pa.ipc.open_stream(packed.as_buffer()).read_all() for *_, packed in pieces]
+    tables = [read(packed.as_buffer()) for *_, packed in pieces]
     return pa.concat_tables(tables) if tables else None
 
 
 def _answers(plan: Plan, store: Store, turn: Turn, shard: int, rows: Any) -> Any:
     """Let a shard do its part of a batch, and pack what it gives out."""
     outcome = take_stored(plan, store, turn, shard, rows)
-    pieces = [piece for each in outcome.tables for piece in pieces_of(each)]
-    parts: list[bytes | None] = [write_table(each) for each in pieces]
+    pieces = [piece for each in outcome.tables for piece in packable(each)]
+    parts: list[bytes | None] = [write(each) for each in pieces]
     parts = parts or [None]  # which carries what was counted
     rest = [0] * (len(parts) - 1)
     counts = [pa.array([n, *rest], pa.int64()) for n in outcome.counts.as_dict().values()]

@@ -12,7 +12,7 @@ from typing import Any
 PIECE_BYTES = 1 << 18
 
 
-def pieces_of(rows: Any) -> Iterator[Any]:
+def pieces_of(rows: Any, n_bytes: int = PIECE_BYTES) -> Iterator[Any]:
     """Rows in pieces of few bytes; one piece if there are none."""
-    most = 1 + PIECE_BYTES * rows.num_rows // (1 + rows.nbytes)
+    most = 1 + n_bytes * rows.num_rows // (1 + rows.nbytes)
     return (rows.slice(begin, most) for begin in range(0, max(1, rows.num_rows), most))

@@ -10,30 +10,79 @@ memory. Rows of an hour become a sixth of what they were, in less time than it t
 from __future__ import annotations
 
 import struct
+from functools import lru_cache
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from sash.algebra.monoid import Function
+from sash.compiling.jit import entry, is_enabled
 from sash.errors import FormatError
 
 CODEC = "lz4_raw"
 WORD = 8  # bytes
 LENGTH = struct.Struct("<Q")  # of what was compressed, before it
+MANY = 1 << 12  # words; of fewer NumPy takes no longer, and machine code has to be loaded once
 
 
-def compress(data: bytes) -> bytes:
+def compress(data: Any) -> bytes:
     """Bytes by planes, compressed; what is left over behind the last word stays as it is."""
-    words = np.frombuffer(data, np.uint8, len(data) // WORD * WORD).reshape(-1, WORD)
-    planes = words.T.tobytes() + data[words.size :]
-    return LENGTH.pack(len(data)) + bytes(pa.compress(planes, codec=CODEC, asbytes=True))
+    given = np.frombuffer(data, np.uint8)
+    planes, n = np.empty_like(given), len(given) // WORD * WORD
+    _take_apart(given[:n].view("<u8"), planes[:n].reshape(WORD, -1))
+    planes[n:] = given[n:]
+    return LENGTH.pack(len(given)) + bytes(pa.compress(planes, codec=CODEC, asbytes=True))
 
 
-def expand(data: bytes) -> bytes:
+def expand(data: Any) -> memoryview:
     """Read what `compress` wrote."""
     try:
         (length,) = LENGTH.unpack_from(data)
-        planes = pa.decompress(data[LENGTH.size :], decompressed_size=length, codec=CODEC, asbytes=True)
+        planes = np.frombuffer(
+            pa.decompress(memoryview(data)[LENGTH.size :], decompressed_size=length, codec=CODEC), np.uint8
+        )
     except (struct.error, pa.ArrowException, OSError, OverflowError, MemoryError) as error:
         raise FormatError(f"a block of the state of a stream is damaged, or of another version: {error}") from error
-    words = np.frombuffer(planes, np.uint8, length // WORD * WORD).reshape(WORD, -1)
-    return words.T.tobytes() + planes[words.size :]
+    found, n = np.empty_like(planes), length // WORD * WORD
+    _put_together(planes[:n].reshape(WORD, -1), found[:n].view("<u8"))
+    found[n:] = planes[n:]
+    return found.data
+
+
+def _take_apart(words: Any, planes: Any) -> None:
+    if len(words) >= MANY and is_enabled():
+        _kernels().take_apart(words, planes)
+    else:
+        planes[:] = words.view(np.uint8).reshape(-1, WORD).T
+
+
+def _put_together(planes: Any, words: Any) -> None:
+    if len(words) >= MANY and is_enabled():
+        _kernels().put_together(planes, words)
+    else:
+        words.view(np.uint8).reshape(-1, WORD)[:] = planes.T
+
+
+class Kernels(NamedTuple):
+    """What NumPy does byte by byte, with vectors of them: a quarter of its time, and a tenth on the way back."""
+
+    take_apart: Function  # (words, planes)
+    put_together: Function  # the other way
+
+
+@lru_cache(maxsize=1)
+def _kernels() -> Kernels:
+    def take_apart(words: Any, planes: Any) -> None:
+        for k in range(WORD):
+            for i in range(len(words)):
+                planes[np.uintp(k), np.uintp(i)] = np.uint8((words[np.uintp(i)] >> np.uint64(8 * k)) & np.uint64(255))
+
+    def put_together(planes: Any, words: Any) -> None:
+        for i in range(len(words)):
+            word = np.uint64(0)
+            for k in range(WORD):
+                word |= np.uint64(planes[np.uintp(k), np.uintp(i)]) << np.uint64(8 * k)
+            words[np.uintp(i)] = word
+
+    return Kernels(entry(take_apart), entry(put_together))

@@ -12,51 +12,74 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
-from sash.spark.pieces import pieces_of
+from sash.spark.pieces import PIECE_BYTES, pieces_of
 from sash.spark.planes import compress, expand
 from sash.spark.seven_bits import from_text, to_text
-from sash.spark.shipping import unpack
+from sash.spark.shipping import pack, unpack
 from sash.spark.workers import end_task
 from sash.streams.blocks import read_table, write_table
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Outcome, seed, take
+from sash.streams.slices import Slicing, slicing_of
 from sash.streams.timing import newest_of
 
 PACKED, NEWEST = "packed", "newest"
 MILLISECOND = 1_000  # microseconds
 ROWS_PACKED = 1 << 16  # at least, before they are sent on: while Java takes them, the next are packed
+ROWS_FOLDED = 1 << 18  # at least, where they are put together by slices: the more, the fewer slices
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
+TO_COMPRESS = 2 * PIECE_BYTES  # in a piece: seldom half of it is left
 COMPRESSED = "z"  # before the text of such a block; other texts begin with a letter below seven
 N_PIECES = "n_pieces"  # in which the history of a shard comes
 KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
 
 
+def packable(rows: Any) -> Iterator[Any]:
+    """Rows in pieces, each to be written by itself."""
+    return pieces_of(rows, TO_COMPRESS)
+
+
+def write(rows: Any) -> bytes:
+    """Rows as they travel and wait in Java: compressed, which takes less time than to copy them a few times more."""
+    return compress(write_table(rows))
+
+
+def read(data: Any) -> Any:
+    """Read what `write` wrote."""
+    return read_table(expand(data))
+
+
 def packing(
-    n_shards: int, time: str, label: Callable[[int], int] = int, n_called: int = 1
+    plan: Plan, label: Callable[[int], int] = int, n_called: int = 1
 ) -> Callable[[Iterable[Any]], Iterator[Any]]:
     """What packs the rows of a partition: for each shard its label, Arrow's bytes, and the newest time of all.
 
-    So many shards have a piece also if there is no row of theirs. One at the least, because some shard has to know
-    that a checkpoint is of another query.
+    Rows of a plan that is answered by slices are put together first. So many shards have a piece also if there is no
+    row of theirs: one at the least, because some shard has to know that a checkpoint is of another query.
     """
+    shipped, time, n_shards = Shipped(plan), plan.time, plan.n_shards
+    enough = ROWS_PACKED if slicing_of(plan) is None else ROWS_FOLDED
 
     def run(batches: Iterable[Any]) -> Iterator[Any]:
+        slicing = slicing_of(shipped.plan)
         gathered: list[Any] = []
         n_rows = 0
         for batch in batches:
             gathered.append(batch)
             n_rows += batch.num_rows
-            if n_rows >= ROWS_PACKED:
-                yield pack_rows(gathered)
+            if n_rows >= enough:
+                yield pack_rows(gathered, slicing)
                 gathered, n_rows = [], 0
         if n_rows:
-            yield pack_rows(gathered)
+            yield pack_rows(gathered, slicing)
         end_task()
 
-    def pack_rows(batches: list[Any]) -> Any:
+    def pack_rows(batches: list[Any], slicing: Slicing | None) -> Any:
         rows = pa.Table.from_batches(batches)
+        if slicing is not None:
+            rows = slicing.fold(rows)
         shards, parts = _packed(rows, n_shards, n_called)
         labels = pa.array([label(each) for each in shards], pa.int32())
         newest = pa.array([newest_of(time, rows)] * len(parts), pa.int64())
@@ -65,6 +88,18 @@ def packing(
         )
 
     return run
+
+
+class Shipped:
+    """A plan on its way to a worker."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._packed, self._rest = pack(plan.specs), (plan.schema, dict(plan.types), plan.n_shards)
+
+    @property
+    def plan(self) -> Plan:
+        """The plan, where it has arrived."""
+        return Plan(unpack(self._packed), *self._rest)
 
 
 def _packed(rows: Any, n_shards: int, n_called: int) -> tuple[list[int], list[bytes]]:
@@ -78,9 +113,9 @@ def _packed(rows: Any, n_shards: int, n_called: int) -> tuple[list[int], list[by
         (shard, piece)
         for shard, (begin, end) in enumerate(pairwise(edges))
         if begin < end or shard < n_called
-        for piece in pieces_of(rows.slice(begin, end - begin))
+        for piece in packable(rows.slice(begin, end - begin))
     ]
-    return [shard for shard, _ in labelled], [write_table(piece) for _, piece in labelled]
+    return [shard for shard, _ in labelled], [write(piece) for _, piece in labelled]
 
 
 def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
@@ -90,7 +125,7 @@ def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
         gathered: list[Any] = []
         for batch in batches:
             for packed in batch.column(PACKED).drop_null():
-                gathered.extend(pa.ipc.open_stream(packed.as_buffer()))
+                gathered.extend(read(packed.as_buffer()).to_batches())
                 if sum(each.num_rows for each in gathered) >= ROWS_UNPACKED:
                     yield from joined(gathered)
                     gathered = []
@@ -126,30 +161,30 @@ class SparkBlocks:
 
 def _read(text: str) -> bytes:
     """A block, which an earlier version may have written as it was."""
-    return expand(from_text(text[1:])) if text.startswith(COMPRESSED) else from_text(text)
+    return bytes(expand(from_text(text[1:]))) if text.startswith(COMPRESSED) else from_text(text)
 
 
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     """What Spark calls with the packed rows of a shard, and when the watermark has passed a row that waits."""
 
-    def __init__(self, packed_specs: bytes, plan: Plan) -> None:
-        self._packed, self._rest = packed_specs, (plan.schema, dict(plan.types), plan.n_shards)
+    def __init__(self, plan: Plan) -> None:
+        self._shipped = Shipped(plan)
 
     def init(self, handle: Any) -> None:  # noqa: D102
-        self._plan = Plan(unpack(self._packed), *self._rest)
+        self._plan = self._shipped.plan
         self._blocks = SparkBlocks(handle)
         self._handle = handle
         self._history: list[Any] = []  # pieces of a shard, until all are there
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
-        tables = [read_table(row[1]) for row in rows]
+        tables = [read(row[1]) for row in rows]
         return self._answer(pa.concat_tables(tables), timerValues)
 
     def handleInitialState(self, key: Any, initialState: Any, timerValues: Any) -> None:  # noqa: D102, N802, N803
         self._history.append(initialState)
         if len(self._history) == initialState[N_PIECES]:
             pieces, self._history = self._history, []
-            rows = pa.concat_tables([read_table(each[PACKED]) for each in pieces])
+            rows = pa.concat_tables([read(each[PACKED]) for each in pieces])
             end = max((each[NEWEST] for each in pieces if each[NEWEST] is not None), default=None)
             self._set_timer(seed(self._plan, self._blocks, rows, end))
 
@@ -162,8 +197,8 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         self._set_timer(outcome)
         counts = outcome.counts.as_dict()
         for table in outcome.tables:
-            for piece in pieces_of(table):
-                yield Row(**{PACKED: write_table(piece)}, **counts)
+            for piece in packable(table):
+                yield Row(**{PACKED: write(piece)}, **counts)
                 counts = dict.fromkeys(counts, 0)
         if any(counts.values()):
             yield Row(**{PACKED: None}, **counts)

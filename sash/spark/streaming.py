@@ -24,12 +24,12 @@ from sash.spark.checkpoints import recorded_shards
 from sash.spark.labels import label_of
 from sash.spark.schemas import answer_schema, arrow_schema, quoted
 from sash.spark.shards import MILLISECOND, N_PIECES, NEWEST, PACKED, ShardProcessor, packing, unpacking
-from sash.spark.shipping import pack
 from sash.streams.algorithms import algorithms
 from sash.streams.contract import COUNTED, FAILURE, HASH, IS_LATE, REVISION
 from sash.streams.plans import Plan, microseconds
 from sash.streams.progress import ALGORITHM, METRICS
 from sash.streams.reach import require_reach
+from sash.streams.slices import slicing_of
 from sash.streams.timing import DAY, instants_of, require_time
 
 if TYPE_CHECKING:
@@ -53,9 +53,9 @@ def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = 
     checkpoint = plan.streaming.checkpoint
     if checkpoint is not None:
         plan = plan.in_shards(recorded_shards(table.sparkSession, checkpoint, plan))
-    packed = with_hashes(plan, table).mapInArrow(packing(plan.n_shards, plan.time, label_of), PIECES)
+    packed = with_hashes(plan, table).mapInArrow(packing(plan, label_of), PIECES)
     answered = _with_watermark(plan, packed).groupBy("shard").transformWithState(
-        ShardProcessor(pack(plan.specs), plan), _answered_schema(), "Append", "EventTime",
+        ShardProcessor(plan), _answered_schema(), "Append", "EventTime",
         None if history is None else seeded(plan, table, history),
     )  # fmt: skip
     told = [*(fn.sum(name).alias(name) for name in COUNTED), fn.lit(algorithms(plan)).alias(ALGORITHM)]
@@ -114,12 +114,16 @@ def _with_own_columns(plan: Plan, schema: StructType) -> StructType:
 
 
 def with_hashes(plan: Plan, table: DataFrame) -> DataFrame:
-    """Rows with the hash of their keys, which is null if they are too far ahead: a column less for a million rows."""
+    """Rows with the hash of their keys, which is null if they are too far ahead: a column less for a million rows.
+
+    What is put together by slices is not given out, so only columns that are read are taken along.
+    """
+    names = plan.schema.names if slicing_of(plan) is None else plan.read
     future, hashed = plan.streaming.future, _hash(plan)
     if future is not None:
         zone = str(table.sparkSession.conf.get(ZONE))
         hashed = fn.when(fn.expr(_far_ahead(plan, microseconds(future), zone)), None).otherwise(hashed)
-    return table.select("*", hashed.alias(HASH))
+    return table.select(*map(quoted, names), hashed.alias(HASH))
 
 
 def _far_ahead(plan: Plan, future: int, zone: str) -> str:
@@ -164,7 +168,7 @@ def seeded(plan: Plan, table: DataFrame, history: DataFrame) -> GroupedData:
         end = rows.where(fn.col(HASH).isNotNull()).agg(fn.max(time).alias(END))
         is_near = fn.coalesce(time >= fn.col(END) - far, fn.lit(True))  # those without a time are told by the shard
         rows = rows.crossJoin(fn.broadcast(end)).where(is_near).drop(END)
-    packed = rows.mapInArrow(packing(plan.n_shards, plan.time, label_of, n_called=plan.n_shards), PIECES)
+    packed = rows.mapInArrow(packing(plan, label_of, n_called=plan.n_shards), PIECES)
     n_pieces = fn.count("*").over(Window.partitionBy("shard")).alias(N_PIECES)
     return packed.select("*", n_pieces).groupBy("shard")
 

@@ -19,7 +19,7 @@ def write_table(table: Any) -> bytes:
     return data
 
 
-def read_table(data: bytes) -> Any:
+def read_table(data: Any) -> Any:
     """Read what `write_table` wrote."""
     return pa.ipc.open_stream(data).read_all()
 
@@ -35,7 +35,7 @@ def one_batch(table: Any) -> Any:
     return pa.RecordBatch.from_arrays([single(column) for column in table.columns], schema=table.schema)
 
 
-def read_rows(data: bytes, schema: Any, offset: int = 0) -> Any:
+def read_rows(data: Any, schema: Any, offset: int = 0) -> Any:
     """Read rows that were written with this schema."""
     try:
         return pa.ipc.read_record_batch(pa.py_buffer(data).slice(offset), schema)

@@ -97,9 +97,19 @@ class Held:
         """New rows, as they came, with their answers."""
         places = self.answers.column(PLACE).to_numpy()
         answered = np.flatnonzero(self.is_new[places])
-        given = new.select(self.now.plan.schema.names)
-        given = given.take(pa.array(self.numbers[places[answered]] - self.n_stored))
+        given = self._taken(new.select(self.now.plan.schema.names), places[answered])
         return in_form(self.now.plan, given, self.answer_columns(answered))
+
+    def _taken(self, new: Any, places: Any) -> Any:
+        """New rows by their places among the sorted ones; columns that are kept are sorted already."""
+        sorted_ones, others = pa.array(places), pa.array(self.numbers[places] - self.n_stored)
+        columns = [
+            self.rows.column(name).take(sorted_ones)
+            if name in self.rows.schema.names
+            else new.column(name).take(others)
+            for name in new.schema.names
+        ]
+        return pa.table(columns, schema=new.schema)
 
     def on_grid(self) -> Any:
         """Keys, instants and answers, of instants after the last one that each key has answered."""

@@ -33,8 +33,8 @@ from sash.streams.contract import HASH, Blocks
 
 PAGE = "page"
 SIZE = 32 * 1024  # bytes of a page on average, above which pages are divided
-LARGE = 8  # times as large are the pages of a shard,
-FEW = 16  # as long as these are enough: to read all of it takes little then, and fewer calls take less
+LARGE = 32  # times as large are the pages of a shard,
+FEW = 4  # as long as these are enough: to read all of it takes little then, and fewer calls take less
 COUNT = "__sash_count"  # of the rows of a key
 LENGTH = struct.Struct("<q")  # of the keys of a page, before them
 

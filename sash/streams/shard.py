@@ -30,8 +30,8 @@ from sash.streams.pages import Pages
 from sash.streams.plans import Plan
 from sash.streams.signing import differing
 from sash.streams.situation import Situation
-from sash.streams.slices import signature_of, slicing_of
-from sash.streams.timing import NEVER, instants_of, times_of, watermark_after
+from sash.streams.slices import N_ROWS, PARTIAL, Slicing, signature_of, slicing_of
+from sash.streams.timing import NEVER, due_at, instants_of, times_of, watermark_after
 from sash.streams.waiting import Waiting
 
 HEAD = "head"
@@ -74,18 +74,22 @@ class Outcome(NamedTuple):
 
 
 def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcome:
-    """Give a shard the rows of a micro-batch (None: there are none) at a watermark, in microseconds."""
+    """Give a shard the rows of a micro-batch (None: there are none) at a watermark, in microseconds.
+
+    Where a plan is answered by slices, rows may come as they are, or put together already.
+    """
     counts = Counts()
     blocks = Counting(blocks, counts)
-    head = _head(plan, blocks)
+    head, slicing = _head(plan, blocks), slicing_of(plan)
     before = max(head.watermark, NEVER if watermark is None else watermark)
+    plan, rows = _in_slices(plan, slicing, rows)
     sifted = Sifted(plan, rows, before, counts)
     sifted.try_rows()
     after = max(before, watermark_after(plan, sifted.newest))  # at the least
     emission = EMISSIONS[plan.streaming.emit]
     tables, next_due = _work(
-        plan, blocks, head, (before, after), counts, lambda now: emission(now, now.fold(sifted.fit))
-    )
+        plan, slicing, blocks, head, (before, after), counts, lambda now: emission(now, sifted.fit)
+    )  # fmt: skip
     tables += sifted.aside()
     counts.answers = sum(each.num_rows for each in tables)
     return Outcome([each for each in tables if each.num_rows], counts, next_due)
@@ -97,11 +101,18 @@ def seed(plan: Plan, blocks: Blocks, rows: Any, end: int | None) -> Outcome:
     `end` is the newest time in the history of all shards: so each of them takes the same rows of the stream for late.
     """
     assert blocks.get(HEAD, 0) is None, "what is in reach of a window is only known of all rows of history at once"
-    counts = Counts()
-    fit = Sifted(plan, rows, NEVER, counts).fit
-    watermarks, head = (NEVER, _settled_by(plan, end)), Head(signature_of(plan))
-    _, next_due = _work(plan, blocks, head, watermarks, counts, lambda now: absorb(now, now.fold(fit)))
+    counts, head, slicing = Counts(), Head(signature_of(plan)), slicing_of(plan)
+    plan, rows = _in_slices(plan, slicing, rows)
+    fit, watermarks = Sifted(plan, rows, NEVER, counts).fit, (NEVER, _settled_by(plan, end))
+    _, next_due = _work(plan, slicing, blocks, head, watermarks, counts, lambda now: absorb(now, fit))
     return Outcome([], counts, next_due)
+
+
+def _in_slices(plan: Plan, slicing: Slicing | None, rows: Any) -> tuple[Plan, Any]:
+    """The plan that a shard works by, and rows as it wants them."""
+    if slicing is None:
+        return plan, rows
+    return slicing.plan, None if rows is None else slicing.fold(rows)
 
 
 def _settled_by(plan: Plan, end: int | None) -> int:
@@ -113,12 +124,10 @@ def _settled_by(plan: Plan, end: int | None) -> int:
 
 
 def _work(
-    plan: Plan, blocks: Blocks, head: Head, watermarks: tuple[int, int], counts: Counts,
+    plan: Plan, slicing: Slicing | None, blocks: Blocks, head: Head, watermarks: tuple[int, int], counts: Counts,
     work: Callable[[Situation], list[Any]],
 ) -> tuple[list[Any], int | None]:  # fmt: skip
     """Let something be done to the state of a shard between two watermarks, and write the head anew."""
-    slicing = slicing_of(plan)
-    plan = plan if slicing is None else slicing.plan
     pages = Pages(blocks, plan.kept_schema, plan.window.by, head.n_pages, head.n_bytes)
     waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
     large = LargeKeys(plan, blocks, dict(head.large), head.next_large)
@@ -170,9 +179,10 @@ class Sifted:
         array = buffers.single(rows.column(plan.time))
         times, there = times_of(array), buffers.booleans(array.is_valid())
         far = there & buffers.booleans(buffers.single(rows.column(HASH)).is_null())
-        late = (times < watermark) & there & ~far
-        counts.rows, counts.without_time = rows.num_rows, int((~there).sum())
-        counts.late, counts.far = int(late.sum()), int(far.sum())
+        late = (due_at(times, instants_of(plan)) <= watermark) & there & ~far
+        n_rows = rows.column(N_ROWS).to_numpy() if N_ROWS in rows.schema.names else np.ones(len(times), np.int64)
+        counts.rows, counts.without_time = int(n_rows.sum()), int(n_rows[~there].sum())
+        counts.late, counts.far = int(n_rows[late].sum()), int(n_rows[far].sum())
         fits = there & ~late & ~far
         self.newest = int(times[fits].max()) if fits.any() else None
         schema = plan.waiting_schema  # in which everything may be null
@@ -185,7 +195,8 @@ class Sifted:
             raise DataError(self._complaint(watermark))
 
     def _complaint(self, watermark: int) -> str:
-        row = self._unfit.select(self._plan.read).slice(0, 1).to_pylist()[0]
+        names = [name for name in self._plan.read if not name.startswith(PARTIAL)]
+        row = self._unfit.select(names).slice(0, 1).to_pylist()[0]
         counts = self._counts
         return (
             f"{counts.late} rows are behind the watermark ({np.datetime64(watermark, 'us')}), {counts.far} too far "

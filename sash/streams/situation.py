@@ -35,11 +35,6 @@ class Situation:
     swept: int
     slicing: Slicing | None = None  # how the plan, which is over slices then, came of the one over rows
 
-    def fold(self, rows: Any) -> Any:
-        """Rows as they came, as the plan wants them."""
-        slicing = self.slicing
-        return rows if slicing is None else self.timed(lambda: slicing.fold(rows))
-
     def lower(self, answers: Any) -> Any:
         """Answers as the plan gives them, with those that were asked for."""
         return answers if self.slicing is None else self.slicing.lower(answers)

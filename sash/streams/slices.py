@@ -5,9 +5,10 @@
 
 A window that ends at an instant and is a whole number of steps long has all rows of a slice in it or none of them. So
 one row can stand for them: it waits, is kept and is answered in their place, and a stream on a grid keeps what slices
-take instead of what rows take. Rows of the same slice that come in another micro-batch make another row of it.
+take instead of what rows take. Rows of the same slice that come in another micro-batch, or were read elsewhere, make
+another row of it: so they are put together where they are read, and only slices travel to their shard.
 
-    I1  the row of a slice has a time of that slice, so it is due when they are, and in the windows they are in
+    I1  the row of a slice has a time of one of its rows, so it is due when they are, and in the windows they are in
     I2  over rows of slices the rewritten specs answer what the specs answer over the rows
 
 I2 asks that parts can be put together in any order and are plain columns: count, sum, min, max and mean of
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from sash.frames.spec import Spec
 
 SLICE, PARTIAL = "__sash_slice", "__sash_partial"
+N_ROWS = "__sash_rows"  # how many rows a row of a slice stands for
 PARTS: dict[str, Callable[[Aggregate], list[Aggregate]]] = {  # what is kept of the rows of a slice
     "count": lambda own: [own],
     "sum": lambda own: [own],
@@ -71,26 +73,48 @@ class Slicing:
     instants: Instants
 
     def fold(self, rows: Any) -> Any:
-        """Rows as they came, put together by key and slice."""
-        if rows.num_rows == 0:
-            return self.plan.waiting_schema.empty_table()
+        """Rows as they came, put together by key and slice, with the number of each; those that are so already stay."""
+        if N_ROWS in rows.schema.names:
+            return rows
+        has_place = pc.and_(rows.column(self.plan.time).is_valid(), rows.column(HASH).is_valid())
+        if pc.all(has_place, min_count=0).as_py():
+            return self._folded(rows)
+        return pa.concat_tables([self._folded(rows.filter(has_place)), self._alone(rows.filter(pc.invert(has_place)))])
+
+    def _folded(self, rows: Any) -> Any:
         times = times_of(rows.column(self.plan.time))
-        slices, starts = self._slices(times)
+        slices, latest = self._slices(times)
         alone = np.flatnonzero(self._have_zeros(rows))
-        slices[alone] = len(starts) + np.arange(len(alone))
+        slices[alone] = len(latest) + np.arange(len(alone))
         found = answer((self.folding,), Source(rows.append_column(SLICE, pa.array(slices))))
-        columns = {name: found.column(name) for name in found.schema.names}
-        field, schema = self.plan.schema.field(self.plan.time), self.plan.waiting_schema
-        own = np.append(starts, times[alone])[found.column(SLICE).to_numpy()]
-        columns[field.name] = pa.array(own).cast(field.type)
-        return pa.table([columns[name] for name in schema.names], schema=schema)
+        own = np.append(latest, times[alone])[found.column(SLICE).to_numpy()]
+        return self._in_form(found, pa.array(own).cast(self.plan.schema.field(self.plan.time).type))
+
+    def _alone(self, rows: Any) -> Any:
+        """Rows without a place, each by itself: they are counted, and otherwise of no use."""
+        for name, kind in zip(self.schema.names, self.schema.types, strict=True):
+            if name not in rows.schema.names:
+                rows = rows.append_column(name, pa.nulls(rows.num_rows, kind))
+        ones = pa.array(np.ones(rows.num_rows, np.int64))
+        rows = rows.set_column(rows.schema.get_field_index(N_ROWS), N_ROWS, ones)
+        return self._in_form(rows, rows.column(self.plan.time))
+
+    def _in_form(self, found: Any, times: Any) -> Any:
+        columns = {name: found.column(name) for name in found.schema.names} | {self.plan.time: times}
+        return pa.table([columns[name] for name in self.schema.names], schema=self.schema)
+
+    @property
+    def schema(self) -> Any:
+        """Of rows of slices on their way to their shard."""
+        return self.plan.waiting_schema.append(pa.field(N_ROWS, pa.int64()))
 
     def _slices(self, times: Any) -> tuple[Any, Any]:
-        """The slice of each row, as small numbers, which are their own codes; and a time in each slice (I1)."""
+        """The slice of each row, as small numbers, which are their own codes; and the latest time in each (I1)."""
         coded = pa.array(self.instants.of(times)).dictionary_encode()
-        ends = coded.dictionary.to_numpy()
-        starts = ends if self.instants.is_closed else ends - self.instants.step
-        return coded.indices.to_numpy().astype(np.int64), starts
+        slices = coded.indices.to_numpy().astype(np.int64)
+        latest = np.full(len(coded.dictionary), np.iinfo(np.int64).min)
+        np.maximum.at(latest, slices, times)
+        return slices, latest
 
     def _have_zeros(self, rows: Any) -> Any:
         found = np.zeros(rows.num_rows, np.bool_)
@@ -195,7 +219,7 @@ def _folding(plan: Plan, parts: dict[Aggregate, str]) -> Spec:
         plan.window, by=(*plan.window.by, SLICE), order_by=plan.window.order_by[:1],
         extent=Extent("range", length=step, closed=extent.closed), grid=replace(grid, is_tumbling=False),
     )  # fmt: skip
-    aggregates = [(name, each) for each, name in parts.items()]
+    aggregates = [*((name, each) for each, name in parts.items()), (N_ROWS, count())]
     aggregates += [(name, first(name)) for name in (*plan.window.order_by[1:], HASH)]
     return replace(plan.specs[0], window=window, aggregates=tuple(aggregates))
 

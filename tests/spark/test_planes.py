@@ -10,12 +10,23 @@ from hypothesis import strategies as st
 pytest.importorskip("pyspark")
 
 import sash
-from sash.spark.planes import compress, expand
+from sash.spark.planes import MANY, compress, expand
 
 
 @given(data=st.binary(max_size=200), times=st.integers(1, 50))
 def test_what_is_read_is_what_was_written(data, times):
     assert expand(compress(data * times)) == data * times
+
+
+@pytest.mark.parametrize("n_bytes", [8 * MANY - 1, 8 * MANY, 8 * MANY + 5])
+def test_machine_code_reads_and_writes_what_numpy_does(n_bytes, monkeypatch):
+    data = np.random.default_rng(n_bytes).integers(0, 40, n_bytes).astype(np.uint8).tobytes()
+    written = compress(data)
+    monkeypatch.setenv("SASH_JIT", "0")
+    assert compress(data) == written
+    assert expand(written) == data
+    monkeypatch.setenv("SASH_JIT", "1")
+    assert expand(written) == data
 
 
 def test_times_and_quarters_take_a_fraction_of_their_bytes():

@@ -16,10 +16,8 @@ from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 import sash
-from sash.spark.shards import N_PIECES, PACKED, ShardProcessor, packing
-from sash.spark.shipping import pack
+from sash.spark.shards import N_PIECES, PACKED, ShardProcessor, packing, read
 from sash.spark.streaming import reach_into_history
-from sash.streams.blocks import read_table
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from tests.spark.test_streaming import LAST, Folder, cut, disordered, multiset, row
@@ -57,12 +55,12 @@ def rows_of(times, first=0):
     return pa.Table.from_pylist(rows, TYPES)
 
 
-def packed_in(rows, sizes, **options):
+def packed_in(plan, rows, sizes, **options):
     """Rows as they are packed in partitions of these sizes, and the rest in one: the pieces of each shard."""
     pieces = {shard: [] for shard in range(N_SHARDS)}
     hashed, begin = rows.append_column(HASH, rows.column("k")), 0
     for size in [*sizes, rows.num_rows]:
-        for batch in packing(N_SHARDS, "ts", **options)(hashed.slice(begin, size).to_batches()):
+        for batch in packing(plan, **options)(hashed.slice(begin, size).to_batches()):
             for piece in batch.to_pylist():
                 pieces[piece["shard"]].append(piece)
         begin += size
@@ -73,23 +71,23 @@ class Seeded:
     """A stream in PySpark's tester, which has been given pieces of history."""
 
     def __init__(self, spec, history, sizes):
-        plan = Plan((spec,), TYPES, announced(spec, rows_of([1])), N_SHARDS)
+        self.plan = Plan((spec,), TYPES, announced(spec, rows_of([1])), N_SHARDS)
         state = [
             (shard, Row(**piece, **{N_PIECES: len(pieces)}))
-            for shard, pieces in packed_in(history, sizes, n_called=N_SHARDS).items()
+            for shard, pieces in packed_in(self.plan, history, sizes, n_called=N_SHARDS).items()
             for piece in pieces
         ]
-        processor = ShardProcessor(pack(plan.specs), plan)
+        processor = ShardProcessor(self.plan)
         self.tester = TwsTester(processor, state, timeMode="EventTime", eventTimeExtractor=lambda row: NEVER_LATE)
 
     def answers(self, stream):
         """What it gives out for the rows of one micro-batch, and when the watermark has passed all."""
         found = []
-        for shard, pieces in packed_in(stream, []).items():
+        for shard, pieces in packed_in(self.plan, stream, []).items():
             if pieces:
                 found += self.tester.test(shard, [Row(shard=shard, **{PACKED: each[PACKED]}) for each in pieces])
         found += self.tester.setWatermark(10**9)
-        return [row for each in found if each[PACKED] for row in read_table(each[PACKED]).to_pylist()]
+        return [row for each in found if each[PACKED] for row in read(each[PACKED]).to_pylist()]
 
 
 @pytest.mark.parametrize("name", WINDOWS)

@@ -20,9 +20,10 @@ from pyspark.sql import functions as fn
 
 import sash
 from sash.spark.pieces import PIECE_BYTES
-from sash.spark.shards import ROWS_UNPACKED, packing, unpacking
-from sash.streams.blocks import read_table
+from sash.spark.shards import ROWS_UNPACKED, packing, read, unpacking
+from sash.spark.streaming import planned, with_hashes
 from sash.streams.contract import HASH
+from sash.streams.plans import Plan
 
 EPOCH = datetime(2024, 3, 30, tzinfo=UTC)
 W = sash.window(by="k", order_by=["ts", "id"])
@@ -210,6 +211,52 @@ def test_windows_of_keys_that_fall_silent_are_answered_when_time_has_passed(fold
     assert multiset(folder.answers()) == multiset(closed)
 
 
+def test_slices_are_put_together_before_they_travel(folder):
+    table, far = disordered(), {**row(900, "a", 0), "ts": datetime(2090, 1, 1, tzinfo=UTC)}
+    bad = pa.Table.from_pylist([row(901, "b", None), far, row(902, "c", -500)], TYPES)
+    spec = streamed(W.tumbling("15 minutes").agg(n=sash.count(), total=sash.sum("x"), top=sash.max("x")))
+    first, *rest = cut(table, 4)
+    folder.add(first, pa.concat_tables([bad, rest[0]]), *rest[1:], LAST)
+    found = [sash.spark.metrics(each) for each in folder.run(spec)]
+    wanted = [each for each in spec(table).to_pylist() if each["k"] != "last"]
+    assert multiset(each for each in folder.answers() if each["k"] != "last") == multiset(wanted)
+    counted = {name: sum(each.get(name, 0) for each in found) for name in ("rows", "far", "without_time", "late")}
+    assert counted == {"rows": table.num_rows + 4, "far": 1, "without_time": 1, "late": 1}
+
+
+@pytest.mark.parametrize(("zone", "kind"), [("UTC", "timestamp"), ("America/New_York", "timestamp"), ("UTC", "date")])
+def test_no_code_is_generated_anew_from_one_micro_batch_to_the_next(folder, setting, zone, kind):
+    setting(ZONE, zone)
+    folder.add(*cut(disordered(), 6))
+    spec = sash.window(by="k", order_by="ts").rows(2).agg(n=sash.count()).stream(lateness="10 days")
+    table = folder.stream().select("k", fn.col("ts").cast(kind).alias("ts"))
+    compiled = folder.spark._jvm.org.apache.spark.metrics.source.CodegenMetrics.METRIC_COMPILATION_TIME()
+    counts = []
+
+    def note(answers, number):
+        answers.write.format("noop").mode("overwrite").save()
+        counts.append(compiled.getCount())
+
+    writer = spec(table).writeStream.foreachBatch(note).option("checkpointLocation", folder.checkpoint())
+    writer.trigger(availableNow=True).start().awaitTermination()
+    assert counts[2] == counts[5] > 0, "the clock of a micro-batch would be in it"
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
+@pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
+def test_rows_are_far_ahead_by_the_clock_to_the_minute(folder, setting, zone, kind):
+    setting(ZONE, zone)
+    for future in ("3 hours", "1 day", "40 days"):
+        spec = sash.window(by="k", order_by="ts").rows(2).agg(n=sash.count()).stream(future=future)
+        offsets = [
+            f"current_timestamp() + INTERVAL {future} - INTERVAL {minutes} MINUTES" for minutes in (1, -1, 90, -90)
+        ]
+        times = [f"CAST({each} AS {kind})" for each in [*offsets, "current_timestamp() - INTERVAL 9 DAYS"]]
+        table = folder.spark.range(1).selectExpr("id k", f"explode(array({', '.join(times)})) ts")
+        found = with_hashes(planned((spec,), table)[0], table).collect()
+        assert [each[HASH] is None for each in found] == [False, True, False, True, False]
+
+
 def test_progress_says_what_was_counted(folder, capsys):
     given = [row(0, "a", 0), row(1, "a", 60)], [row(2, "a", 49), row(3, "b", 50), row(4, "b", None)], [row(5, "b", 90)]
     folder.add(*(pa.Table.from_pylist(rows, TYPES) for rows in given))
@@ -278,14 +325,20 @@ def test_a_query_that_goes_on_has_the_shards_of_its_checkpoint(folder):
     assert multiset(folder.answers()) == multiset(RANGE(table).to_pylist())
 
 
+def at_rows(rows, n_shards):
+    """A plan that answers at rows like these."""
+    spec = sash.window(order_by="ts").rows(2).agg(n=sash.count()).stream()
+    return Plan((spec,), rows.drop_columns(HASH).schema, {"n": pa.int64()}, n_shards)
+
+
 def test_the_first_shard_is_called_in_every_micro_batch():
     rows = pa.table(
         {HASH: pa.array([4, 5, 4], pa.int64()), "x": [1, 2, 3], "ts": pa.array([7, 9, 8], pa.timestamp("us"))}
     )
-    (packed,) = packing(3, "ts")(rows.to_batches())
+    (packed,) = packing(at_rows(rows, 3))(rows.to_batches())
     assert packed.column("newest").to_pylist() == [9, 9, 9]
     assert packed.column("shard").to_pylist() == [0, 1, 2]
-    found = [read_table(each.as_py()).column("x").to_pylist() for each in packed.column("packed")]
+    found = [read(each.as_py()).column("x").to_pylist() for each in packed.column("packed")]
     assert found == [[], [1, 3], [2]]
 
 
@@ -293,9 +346,9 @@ def test_rows_are_packed_in_small_pieces_and_unpacked_in_large_batches():
     n = 100_000
     hashes, times = pa.array(np.arange(n) % 2), pa.array(np.arange(n), pa.timestamp("us"))
     rows = pa.table({HASH: hashes, "x": pa.array(range(n)), "ts": times})
-    (packed,) = packing(2, "ts")(rows.to_batches())
+    (packed,) = packing(at_rows(rows, 2))(rows.to_batches())
     assert max(len(each.as_py()) for each in packed.column("packed")) < PIECE_BYTES * 1.1
-    shards = [read_table(each.as_py()) for each in packed.column("packed")]
+    shards = [read(each.as_py()) for each in packed.column("packed")]
     for shard in (0, 1):  # in the order they came in
         own = [each for each, label in zip(shards, packed.column("shard").to_pylist(), strict=True) if label == shard]
         assert pa.concat_tables(own).column("x").to_pylist() == list(range(shard, n, 2))

@@ -21,6 +21,7 @@ from sash.streams.contract import HASH
 from sash.streams.plans import Plan
 from sash.streams.reach import require_reach
 from sash.streams.shard import take
+from sash.streams.timing import due_at, instants_of
 
 MILLISECOND = 1_000
 FAR_AHEAD = 10**17  # a watermark after all times
@@ -165,15 +166,21 @@ def split(table, sizes):
     return [*parts, table.slice(begin)]
 
 
-def on_time(parts, time, lateness):
-    """For each micro-batch, which of its rows are not late."""
+def on_time(parts, time, lateness, due=lambda time: time + 1):
+    """For each micro-batch, which of its rows are not late: `due` is the watermark at which a row is answered."""
     newest, found = None, []
     for part in parts:
         times = part.column(time).cast(pa.int64()).to_pylist()
         watermark = None if newest is None else (newest - lateness) // MILLISECOND * MILLISECOND
-        found.append([each is not None and (watermark is None or each >= watermark) for each in times])
+        found.append([each is not None and (watermark is None or due(each) > watermark) for each in times])
         newest = max([each for each in [newest, *times] if each is not None], default=None)
     return found
+
+
+def due_of(plan):
+    """The watermark at which a row is answered, by its time: on a grid that of its instant."""
+    instants = instants_of(plan)
+    return lambda time: int(due_at(np.array([time]), instants)[0])
 
 
 def multiset(rows):

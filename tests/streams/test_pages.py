@@ -90,6 +90,7 @@ def test_pages_divide_as_rows_come_and_stay_small():
 
 def test_a_shard_has_few_large_pages_until_they_are_many(monkeypatch):
     monkeypatch.setattr(module, "LARGE", 8)
+    monkeypatch.setattr(module, "FEW", 16)
     counts = [module.pages_for(n) for n in range(0, 2_000_000, 100)]
     assert counts == sorted(counts), "pages are divided, never put together"
     assert max(n / each for n, each in zip(range(0, 256_000, 100), counts, strict=False)) <= 8 * 2_000

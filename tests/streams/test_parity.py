@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import sash
+from sash.streams.plans import Plan
 from tests.streams.rows import AGGREGATES, LATENESS_US, arrivals, as_table, cuts
-from tests.streams.simulating import Stream, announced, multiset, on_time, split
+from tests.streams.simulating import Stream, announced, due_of, multiset, on_time, split
 
 pytestmark = pytest.mark.usefixtures("interpreted", "joined_pieces")
 
@@ -161,8 +162,9 @@ def test_specs_together_answer_a_stream_as_they_answer_batch(name, emit, table, 
 def test_final_answers_with_late_rows_are_those_of_batch_without_them(name, table, sizes, n_shards):
     spec = spec_of((WINDOWS | GRIDS)[name], ["n", "listed"], "final")
     parts = split(table, sizes)
-    fits = [fit for part in on_time(parts, "ts", LATENESS_US) for fit in part]
     stream = running(spec, table, n_shards)
+    fits = on_time(parts, "ts", LATENESS_US, due_of(Plan((spec,), stream.schema, stream.types)))
+    fits = [fit for part in fits for fit in part]
     steps = [*(stream.push(part) for part in parts), stream.finish()]
     assert multiset(row for step in steps for row in step.rows()) == multiset(
         spec(table.filter(pa.array(fits, pa.bool_()))).to_pylist()

@@ -18,7 +18,17 @@ from sash.streams.plans import Plan
 from sash.streams.shard import seed
 from sash.streams.timing import NEVER, due_at, instants_of, watermark_after
 from tests.streams.rows import LATENESS_US, SCHEMA, arrivals, as_table, cuts
-from tests.streams.simulating import Stream, announced, far_ahead, multiset, on_time, specs_of, split, with_hash
+from tests.streams.simulating import (
+    Stream,
+    announced,
+    due_of,
+    far_ahead,
+    multiset,
+    on_time,
+    specs_of,
+    split,
+    with_hash,
+)  # fmt: skip
 from tests.streams.test_parity import GRIDS, WINDOWS, W, aggregates, shards, spec_of
 
 pytestmark = pytest.mark.usefixtures("interpreted")
@@ -54,9 +64,9 @@ def seeded(spec, history, like=None, n_shards=1):
     ).seed(history)
 
 
-def in_time(history, parts):
+def in_time(history, parts, due=lambda time: time + 1):
     """For each micro-batch, which rows are not late: as if history had been the first of them."""
-    return on_time([history, *parts], "ts", LATENESS_US)[1:]
+    return on_time([history, *parts], "ts", LATENESS_US, due)[1:]
 
 
 def without_late(parts, fits):
@@ -90,7 +100,7 @@ def test_final_answers_after_history_are_those_of_batch_over_both(name, table, n
 def test_instants_after_the_last_that_history_settles_are_answered_over_both(name, table, n, sizes, n_shards, names):
     spec = spec_of(GRIDS[name], names, "final")
     history, parts = table.slice(0, n), split(table.slice(n), sizes)
-    kept = without_late(parts, in_time(history, parts))
+    kept = without_late(parts, in_time(history, parts, due_of(Plan((spec,), SCHEMA, {}))))
     rows, late = answered(seeded(spec, history, table, n_shards), parts)
     last = last_settled(spec, history)
     both = spec(pa.concat_tables([history, kept]))

@@ -9,10 +9,11 @@ from hypothesis import strategies as st
 
 import sash
 from sash.streams.plans import Plan
+from sash.streams.shard import take
 from sash.streams.slices import slicing_of
 from sash.streams.timing import due_at, instants_of, times_of
 from tests.streams.rows import LATENESS_US, SCHEMA, arrivals, cuts
-from tests.streams.simulating import Stream, announced, multiset, split, with_hash
+from tests.streams.simulating import FAR_AHEAD, Memory, Stream, announced, far_ahead, multiset, split, with_hash
 
 pytestmark = pytest.mark.usefixtures("interpreted")
 
@@ -115,6 +116,47 @@ def test_i1_a_row_of_a_slice_is_due_when_its_rows_are(name, table):
     key = lambda given: given.select(list(spec.window.by)).to_pylist() or [{}] * given.num_rows  # noqa: E731
     pairs = {(repr(each), due) for each, due in zip(key(rows), dues(rows), strict=True)}
     assert pairs == {(repr(each), due) for each, due in zip(key(folded), dues(folded), strict=True)}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@given(table=arrivals(), sizes=cuts)
+def test_rows_put_together_where_they_are_read_answer_the_same(name, table, sizes):
+    spec = (
+        WINDOWS[name].agg(n=sash.count(), total=sash.sum("i"), top=sash.max("x")).stream(lateness=f"{LATENESS_US} us")
+    )
+    own, stream = slicing(spec, table), Stream(spec, SCHEMA, announced(spec, table), 2)
+    folded = [own.fold(with_hash(part, spec.window.by)) for part in split(table, sizes)]
+    steps = [*(stream.push(part) for part in folded), stream.finish()]
+    assert multiset(row for step in steps for row in step.rows()) == multiset(spec(table).to_pylist())
+    assert sum(step.counts["rows"] for step in steps) == table.num_rows, "rows are counted, and not slices"
+
+
+def test_rows_without_a_place_are_counted_one_by_one():
+    times = [5_000, None, 9_000_000, 5_500, None]
+    rows = [{"id": k, "k": "a", "ts": time, "q": 0, "i": 1} for k, time in enumerate(times)]
+    table = far_ahead(with_hash(pa.Table.from_pylist(rows, SCHEMA), ["k"]), [time == 9_000_000 for time in times])
+    plan = plan_of(W.tumbling("2 ms").agg(n=sash.count()).stream(), SCHEMA.empty_table())
+    folded = slicing_of(plan).fold(table)
+    assert folded.num_rows == 4, "the two with a place are one"
+    counts = take(plan, Memory(), folded, None).counts
+    assert (counts.rows, counts.without_time, counts.far, counts.late) == (5, 2, 1, 0)
+
+
+def test_rows_of_a_slice_are_late_when_it_has_been_answered_and_not_before():
+    def given(*times):
+        rows = [{"id": k, "k": "a", "ts": time, "q": 0, "i": 1} for k, time in enumerate(times)]
+        return with_hash(pa.Table.from_pylist(rows, SCHEMA), ["k"])
+
+    plan, blocks = plan_of(W.tumbling("2 ms").agg(n=sash.count()).stream(), SCHEMA.empty_table()), Memory()
+    take(plan, blocks, given(0, 100, 3_900), None)
+    found = take(plan, blocks, given(1_999, 1_000, 2_000, 2_100), 3_000)  # the watermark is in the middle of a slice
+    assert found.counts.late == 2
+    answers = [row["n"] for each in (found, take(plan, blocks, None, FAR_AHEAD)) for row in rows_of(each)]
+    assert answers == [3], "the first was answered when its own rows had moved the watermark"
+
+
+def rows_of(outcome):
+    return [row for table in outcome.tables for row in table.to_pylist()]
 
 
 @pytest.mark.parametrize("name", KEPT_ROW_BY_ROW)
