@@ -86,7 +86,48 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
     `begin` is 0, or has a whole window before it. `in_place`: a partial is of the type of an answer,
     so prefixes are kept where the answers will be. `is_answer`: and a partial is the answer itself.
     """
-    load, store, lift, combine, lower = ops.load, ops.store, ops.lift, ops.combine, ops.lower
+    load, lift, combine, lower = ops.load, ops.lift, ops.combine, ops.lower
+
+    @jit
+    def answer(columns: Any, prefixes: Any, base: int, results: Any, start: int, end: int, cut: Plan) -> None:
+        for i in range(end - start):
+            lower(results, start + i, load(prefixes, base + i), cut.rows)
+
+    @jit
+    def first_answers(columns: Any, end: int, results: Any) -> None:
+        """Windows that began with the first row."""
+        running = lift(columns, 0)
+        lower(results, 0, running, 1)
+        for i in range(1, end):
+            running = combine(running, lift(columns, i), i, 1)
+            lower(results, i, running, i + 1)
+
+    @jit
+    def nothing(columns: Any, start: int, end: int) -> None:
+        pass
+
+    later_answers = build_later(ops, jit, nothing, answer, in_place=in_place, is_answer=is_answer)
+
+    def scan(columns: Any, begin: int, end: int, cut: Plan, room: Memory, results: Any) -> None:
+        if begin == 0:
+            first_answers(columns, min(end, cut.rows), results)
+            begin = cut.rows
+        if begin < end:
+            later_answers(columns, begin, end, cut, room, results)
+
+    return scan
+
+
+def build_later(
+    ops: Values, jit: Jit, prepare: Function, answer: Function, *, in_place: bool = False, is_answer: bool = False
+) -> Function:
+    """Make later_answers(columns, begin, end, plan, memory, results): `begin` has a whole window before it.
+
+    prepare(columns, start, end) is called before the rows start to end - 1 are lifted the first time.
+    answer(columns, prefixes, base, results, start, end, plan) is called with the windows of the rows start
+    to end - 1, in the prefixes from base on.
+    """
+    load, store, lift, combine = ops.load, ops.store, ops.lift, ops.combine
     forward_four, backward_four = _four_chunks(ops, jit)
 
     @jit
@@ -106,20 +147,6 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
             i = last - step
             store(prefixes, base + i, combine(older, load(prefixes, base + i), n_older + step, i + 1))
             older = combine(lift(columns, old + i), older, 1, n_older + step)
-
-    @jit
-    def answer(prefixes: Any, base: int, results: Any, start: int, end: int, n: int) -> None:
-        for i in range(end - start):
-            lower(results, start + i, load(prefixes, base + i), n)
-
-    @jit
-    def first_answers(columns: Any, end: int, results: Any) -> None:
-        """Windows that began with the first row."""
-        running = lift(columns, 0)
-        lower(results, 0, running, 1)
-        for i in range(1, end):
-            running = combine(running, lift(columns, i), i, 1)
-            lower(results, i, running, i + 1)
 
     @jit
     def period_before(columns: Any, begin: int, cut: Plan, totals: Any) -> None:
@@ -203,6 +230,7 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
     @jit
     def later_answers(columns: Any, begin: int, end: int, cut: Plan, room: Memory, results: Any) -> None:
         """The rows begin to end - 1, all of which have `rows` rows before them."""
+        period_before(columns, begin, cut, room.totals)
         prefixes = results[0] if in_place else room.prefixes
         start = answered = begin
         entered, chunk = lift(columns, begin), 0
@@ -212,10 +240,12 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
             at = Place(start, chunk, start if in_place else start - answered)
             is_rest = chunk == cut.n_chunks
             if end - start >= LANES * cut.length and not is_rest:
+                prepare(columns, start, start + LANES * cut.length)
                 entered = four(columns, at, cut, room, prefixes, entered)
                 start, chunk = start + LANES * cut.length, chunk + LANES
             else:
                 length = min(cut.rest if is_rest else cut.length, end - start)
+                prepare(columns, start, start + length)
                 entered = one(columns, at, length, cut, room, prefixes, entered)
                 start, chunk = start + length, chunk + 1
             if chunk > cut.n_chunks or (cut.rest == 0 and chunk >= cut.n_chunks):
@@ -223,18 +253,10 @@ def build(ops: Values, jit: Jit, *, in_place: bool, is_answer: bool) -> Function
             next_up = cut.rest if chunk == cut.n_chunks else LANES * cut.length
             is_full = in_place or start - answered + next_up > cut.n_prefixes
             if not is_answer and (is_full or start >= end):
-                answer(prefixes, answered if in_place else 0, results, answered, start, cut.rows)
+                answer(columns, prefixes, answered if in_place else 0, results, answered, start, cut)
                 answered = start
 
-    def scan(columns: Any, begin: int, end: int, cut: Plan, room: Memory, results: Any) -> None:
-        if begin == 0:
-            first_answers(columns, min(end, cut.rows), results)
-            begin = cut.rows
-        if begin < end:
-            period_before(columns, begin, cut, room.totals)
-            later_answers(columns, begin, end, cut, room, results)
-
-    return scan
+    return later_answers
 
 
 def _four_chunks(ops: Values, jit: Jit) -> tuple[Function, Function]:
