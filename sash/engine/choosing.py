@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 from sash.algebra.monoid import Monoid
 from sash.algebra.state import Record, Scalar
+from sash.compiling.straight import is_straight
 from sash.windows.bounds import Bounds, Every
 
 # Which rows are dominated no processor can predict: 16 ns a row against 28 at windows of 100 rows, and so at others.
@@ -81,3 +82,9 @@ def _scans(question: Question) -> bool:
 def fits_registers(monoid: Monoid) -> bool:
     """Whether a partial is a number or a few."""
     return isinstance(monoid.state, (Scalar, Record))
+
+
+def is_arithmetic(monoid: Monoid) -> bool:
+    """Whether rows are lifted and combined by plain arithmetic on one or two numbers, which vector code can do."""
+    n_numbers = len(monoid.state.names) if isinstance(monoid.state, Record) else 1
+    return fits_registers(monoid) and n_numbers <= 2 and is_straight(monoid.lift) and is_straight(monoid.combine)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from sash.aggregators import boundary_scan, find
+from sash.aggregators import boundary_scan, find, four_windows
 from sash.aggregators.contract import Algorithm, Fifo
 from sash.algebra.monoid import Function, Monoid
 from sash.algebra.state import Scalar
@@ -21,7 +21,7 @@ from sash.engine import columns as reading
 from sash.engine import parallel
 from sash.engine.answering import answers_of
 from sash.engine.building import Built, interpreted_product, new_state, nullable, product, require_algebra
-from sash.engine.choosing import Question, choose, fits_registers
+from sash.engine.choosing import Question, choose, fits_registers, is_arithmetic
 from sash.engine.coarse import in_time_order, rows_grid, slide_coarsely, times_grid
 from sash.engine.disordered import Disorder, slide_disordered
 from sash.engine.driving import frames_driver, rows_driver
@@ -31,6 +31,8 @@ from sash.engine.sharing import is_several
 from sash.engine.tasks import Kind, Task, answers_for, as_asked, columns_for, kind_of, narrowed, nothing, tasks_of
 from sash.errors import DeclarationError, UnsupportedError
 from sash.windows.frames import Frames, time_frames
+
+LONG = 512  # rows of windows whose partials are kept among the answers: beyond, one scan beats four windows at a time
 
 
 class Further(TypedDict, total=False):
@@ -212,12 +214,9 @@ def _run(tasks: list[Task], extent: Extent, algorithm: str | None) -> list[Any]:
 
 def _scanned(task: Task, n: int, rows: int) -> Any:
     """One aggregate by the boundary scan, the rows shared out among threads."""
-    ops, scan = _scanner(task.monoid)
-    cut, results = boundary_scan.plan(rows), ops.results(n)
-    each_part(
-        parts(n, rows),
-        lambda begin, end: scan(task.columns, begin, end, cut, boundary_scan.memory(ops, cut), results),
-    )
+    how, ops, scan = _scanner(task.monoid, rows >= four_windows.SHORTEST, rows > LONG)
+    cut, results = how.plan(rows), ops.results(n)
+    each_part(parts(n, rows), lambda begin, end: scan(task.columns, begin, end, cut, how.memory(ops, cut), results))
     return answers_of(results, task.monoid, masked=task.is_masked)
 
 
@@ -227,13 +226,15 @@ def _scanned_in_parallel(task: Task, n: int, rows: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _scanner(monoid: Monoid) -> tuple[Values, Function]:
+def _scanner(monoid: Monoid, are_four: bool, is_long: bool) -> tuple[Any, Values, Function]:
+    """How to scan, with what operations, and by what machine code."""
     ops, state = values(monoid), monoid.state
     answers = ops.results(0)[0]
     in_place = isinstance(state, Scalar) and isinstance(answers, np.ndarray) and answers.dtype == state.dtype
-    return ops, entry(
-        boundary_scan.build(ops, compiled, in_place=in_place, is_answer=in_place and monoid.lower is None)
-    )
+    if are_four and is_arithmetic(monoid) and not (in_place and is_long):
+        return four_windows, ops, entry(four_windows.build(ops, compiled))
+    is_answer = in_place and monoid.lower is None
+    return boundary_scan, ops, entry(boundary_scan.build(ops, compiled, in_place=in_place, is_answer=is_answer))
 
 
 def _driven(tasks: list[Task], extent: Extent, algorithm: Algorithm, kind: Kind) -> list[Any]:
