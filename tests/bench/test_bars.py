@@ -53,7 +53,7 @@ WITHIN = {  # suite: what it claims of, and rows within its bars
 }
 BEYOND = [
     ("slide", "to a copy", 4.1), ("slide", "to built-in", 1.6), ("products", "together/apart", 1.1),
-    ("disorder", "evict singly", 80), ("combination", "combined/alone", 1.1), 
+    ("disorder", "evict singly", 80), ("combination", "combined/alone", 1.1),
     ("mta", "amta to two_stacks_lite", 2.1), ("tables", "pandas", 0.9), ("tables", "duckdb", "differs"),
     ("rounds", "insert", 4), ("rounds", "worst/median", 11.0), ("stores", "ms", 11.0),
     ("stores", "peak_mb", 600), ("spark", "x identity", 1.6), ("spark", "tree / ours", 0.9),
