@@ -159,7 +159,7 @@ def test_turns_of_different_work_have_no_noise_where_both_windows_do_the_same():
     assert row["noise from Python"] == 0.0
 
 
-def test_a_turn_may_be_shorter_than_the_window_if_that_is_said():
+def test_a_turn_passes_the_whole_window_however_many_turns_there_are():
     asked = []
 
     class Rounds(FifoRounds):
@@ -170,8 +170,8 @@ def test_a_turn_may_be_shorter_than_the_window_if_that_is_said():
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(daba, "FifoRounds", Rounds)
         daba.round_ns(Size.TINY, sash.sum(), 512, ("reactive",))
-        daba.round_ns(Size.TINY, sash.sum(), 512, ("reactive",), most=128)
-    assert asked == [512, 512, 128, 128]
+        daba.round_ns(Size.TINY, sash.sum(), 512, ("reactive",), n_turns=2)
+    assert asked == [512] * 5  # one to warm up each
 
 
 def test_moves_evict_one_for_each_row_unless_told_otherwise():
