@@ -90,13 +90,13 @@ bench: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## the papers, the peers, Spark: al
 bench-large: $(INSTALLED_BENCH) ## windows of 2^25 elements in memory; takes gigabytes
 	$(BIN)/python -m bench mta-large
 
-bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own windows; takes half an hour, or minutes with QUICK=--quick
+bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own windows; takes twenty minutes, or fewer with QUICK=--quick
 	$(BIN)/python -m bench spark $(QUICK)
 
 bench-stream: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## streams against Spark's own windows; minutes, fewer with QUICK=--quick
 	$(BIN)/python -m bench stream $(QUICK)
 
-bench-engines: $(INSTALLED_BENCH) $(INSTALLED_SPARK) $(ENGINES) ## windows at every row beside Flink and Pathway; half an hour, and a gigabyte of them
+bench-engines: $(INSTALLED_BENCH) $(INSTALLED_SPARK) $(ENGINES) ## windows at every row beside Flink and Pathway; ten minutes, and a gigabyte of them
 	$(BIN)/python -m bench peers-engines
 
 build/engines/flink: PACKAGE = apache-flink==2.3.0

@@ -1,10 +1,14 @@
-"""Work in a process of its own: to see what memory it takes, or what it does where memory is limited."""
+"""Work in a process of its own: to see what memory it takes, what it does where memory is limited, or for so long."""
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
+import os
 import resource
-from collections.abc import Callable
+import signal
+import subprocess
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +17,7 @@ def in_child(work: Callable[..., Any], *arguments: Any) -> Any:
     """Call work(tell, *arguments) in a new process; the last thing it told, None if it ended before it told any."""
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
-    process = context.Process(target=work, args=(sender.send, *arguments))
+    process = context.Process(target=work, args=(sender.send, *arguments), daemon=True)  # ends with this one
     process.start()
     sender.close()  # so that the pipe ends with the child, however that ends
     told = None
@@ -23,6 +27,23 @@ def in_child(work: Callable[..., Any], *arguments: Any) -> Any:
     except EOFError:
         process.join()
     return told
+
+
+def run_within(command: Sequence[str], limit_s: float, **options: Any) -> subprocess.CompletedProcess[str]:
+    """Run a program; TimeoutExpired if its time is over, with what it had printed.
+
+    Spark and Flink start Java, which would live on and hold the pipe open, so all that it started ends with it.
+    """
+    with subprocess.Popen(command, start_new_session=True, text=True, **options) as process:
+        try:
+            printed, _ = process.communicate(timeout=limit_s)
+        except BaseException as error:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            if isinstance(error, subprocess.TimeoutExpired):
+                error.output = process.communicate()[0]
+            raise
+    return subprocess.CompletedProcess(command, process.returncode, printed)
 
 
 def peak_mb() -> int:

@@ -1,6 +1,7 @@
-"""Rows out of order: fiba and btree, compiled, for distances from 0 to the whole window, and in bulk.
+"""FiBA, compiled: rows in order and the memory of its trees, and rows in bulk beside one by one.
 
-What is compared takes turns on the same rows: times are the best turn, ratios the median over the turns.
+FiBA beside the B-tree for rows at any distance is fiba-fig11-distance. What is compared takes turns on the same rows:
+times are the best turn, ratios the median over the turns.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import sash
 from bench.bars import at_least, at_most, of
 from bench.experiments.contract import Claim, Row
 from bench.measuring import turns_of
-from bench.rounds import BloomRows
 from bench.tree_rounds import CHUNK, GAP, TreeRounds, trees_of
 from sash.engine.timed import MIN_ARITY
 from sash.engine.timed_driving import Leaving, drive, rounds_driver
@@ -25,17 +25,14 @@ from sash.testing.counting import counting
 from sash.testing.monoids import Sum
 
 NAME = "disorder"
-N_TURNS = 5  # fiba-fig11 measures the same kinds at length
+N_TURNS = 10
 IN_ORDER = 2**16  # rounds of a turn: the call itself takes 10 us, and after the other's turn the caches are cold
 ROW_BYTES = 16  # an int64 time and a float64 value
-LOG_BLOOM = 17  # rows of 2 kB: 2^22 of them would take 16 GB in a tree
-AGGREGATES = {"sum": sash.sum(), "geomean": sash.geomean(), "bloom": BloomRows}
 
 
 def run(*, quick: bool) -> Iterator[dict[str, Any]]:
-    """One row for each aggregate, min-arity and distance: nanoseconds a round, fiba and btree side by side."""
+    """One row for each min-arity and size: nanoseconds a round and bytes a row; then what comes and leaves in bulk."""
     yield from _by_size(quick)
-    yield from _by_distance(quick)
     yield from _bulk_times(quick)
     yield from _bulk_combines(quick)
 
@@ -43,12 +40,12 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
 def _by_size(quick: bool) -> Iterator[dict[str, Any]]:
     """In order, where a round should take the same for every window; beside Two-Stacks Lite, and its memory."""
     values = np.random.default_rng(3).random(2**18)
-    for min_arity in (MIN_ARITY,) if quick else (2, 4, 5, MIN_ARITY):
-        for log_n in (4, 10, 16) if quick else (4, 7, 10, 13, 16, 19, 22):
+    for min_arity in (MIN_ARITY,) if quick else (2, 4, MIN_ARITY):  # those of fiba-fig11, so none is compiled for this
+        for log_n in (4, 10, 16) if quick else (4, 7, 10, 13, 16, 19, 22) if min_arity == MIN_ARITY else (10, 16, 22):
             n = 2**log_n
             rounds = TreeRounds(trees_of("fiba", sash.sum(), min_arity), n, IN_ORDER)
             queue = partial(sash.slide, values, sash.sum(), rows=min(n, 2**16), algorithm="two_stacks_lite")
-            turns = turns_of(rounds.in_order, lambda queue=queue: queue, n_turns=5 if quick else 30)
+            turns = turns_of(rounds.in_order, lambda queue=queue: queue, n_turns=5 if quick else N_TURNS)
             turns = turns / (IN_ORDER, len(values))
             per_row = n_bytes(rounds.tree) / n
             yield {
@@ -56,23 +53,6 @@ def _by_size(quick: bool) -> Iterator[dict[str, Any]]:
                 "two_stacks_lite ns": _best(turns, 1), "to two_stacks_lite": _ratio(turns, 0, 1),
                 "bytes a row": round(per_row, 1), "to time and value": round(per_row / ROW_BYTES, 2),
             }  # fmt: skip
-
-
-def _by_distance(quick: bool) -> Iterator[dict[str, Any]]:
-    for name, aggregate in AGGREGATES.items():
-        log_n, chunk = (12 if quick else LOG_BLOOM, 100) if name == "bloom" else (18 if quick else 22, CHUNK)
-        for min_arity in (4,) if quick else (2, 4, 8):  # the kinds of fiba-fig11, so none is compiled for this alone
-            trees = [trees_of(algorithm, aggregate, min_arity) for algorithm in ("fiba", "btree")]
-            fiba, btree = (TreeRounds(each, 2**log_n, chunk) for each in trees)
-            distances = [0, *(2**log_d for log_d in range(0, log_n + 1, 6 if quick else 2))]
-            rows = []
-            for d in reversed(distances):
-                turns = turns_of(partial(fiba.at, d), partial(btree.at, d), n_turns=5 if quick else N_TURNS) / chunk
-                row = {"what": f"{name}, min_arity {min_arity}", "rows": 2**log_n, "d": d}
-                rows.append(
-                    row | {"fiba ns": _best(turns, 0), "btree ns": _best(turns, 1), "ahead": _ratio(turns, 1, 0)}
-                )
-            yield from reversed(rows)
 
 
 def _best(turns: Any, k: int) -> float:
@@ -87,7 +67,7 @@ def _bulk_times(quick: bool) -> Iterator[dict[str, Any]]:
     """Many rows at once against one by one, in microseconds; each begins with the same window."""
     n, trees = 2**16 if quick else 2**22, trees_of("fiba", sash.sum(), 8)
     filled = TreeRounds(trees, n, CHUNK).tree
-    for log_m in (0, 4, 8, 12) if quick else (0, 4, 8, 12, 16, 20, 21):
+    for log_m in (0, 4, 8, 12) if quick else (0, 8, 12, 16, 21):
         m = 2**log_m
         spent = {
             act.__name__.strip("_"): _best_us(act, trees, filled, n, m)
@@ -165,16 +145,12 @@ def _combines(n: int, act: Any) -> int:
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
-    """Flat in n where rows are in order; ahead of the classic tree at every distance."""
+    """Flat in n where rows are in order; at once better than one by one."""
     in_order = [row for row in rows if row["what"] == f"in order, min_arity {MIN_ARITY}" and row["rows"] >= 2**10]
     least = min((row["fiba ns"] for row in in_order), default=1.0)
     ratios = [(f"{row['rows']:,} rows", row["fiba ns"] / least) for row in in_order]
     said = "in order, FiBA is flat in n: at most 1.5 times from the least to the most of 2^10 to 2^22 (log n: 2.2)"
     found = [at_most(said, ratios, 1.5)]
-    for name in AGGREGATES:
-        beside = [row for row in rows if row["what"].startswith(f"{name}, ") and "ahead" in row]
-        said = f"{name}: FiBA is at least as fast as the B-tree at every distance"
-        found.append(at_least(said, of(beside, "ahead", "what", "d"), 1))
     bulk = [{**row, "ahead": row["evict singly"] / row["evict at once"]} for row in rows if row.get("m", 0) >= 256
             and "evict at once" in row]  # fmt: skip
     found.append(at_least("evicting 256 or more at once combines less than one by one", of(bulk, "ahead", "m"), 1))

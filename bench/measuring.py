@@ -39,9 +39,9 @@ def best_ns(run: Callable[[], Any], n: int, *, repeats: int = 5, budget_s: float
 
 
 def timed(run: Callable[[], Any], n: int, *, repeats: int = 5, budget_s: float = 20.0) -> Spent:
-    """Nanoseconds an item of several runs after one to warm up; fewer if a run is long, and that one if it is."""
-    times = list(_times(run, repeats + 1, budget_s))
-    return spent_of(np.array(times[1:] or times) / n * 1e9)
+    """Nanoseconds an item of several runs; fewer if a run is long, yet one after the first, which may compile."""
+    run()
+    return spent_of(np.array(list(_times(run, repeats, budget_s))) / n * 1e9)
 
 
 def _times(run: Callable[[], Any], most: int, budget_s: float) -> Iterator[float]:

@@ -83,15 +83,19 @@ def _versions(runs: Sequence[dict[str, Any]]) -> str:
 
 def section(experiment: Experiment, run: dict[str, Any]) -> Section:
     """One experiment: what was said, the plots or the table, and its claims."""
-    at = datetime.fromisoformat(run["at"])
-    text = (
-        f"{experiment.paper}: {experiment.reference}.\n\nThe paper's curves: {experiment.claim}\n\nRun as sash bench "
-        + (f"{experiment.name}, {at:%d %b %Y %H:%M} UTC, commit {run['commit']}, {run.get('seconds', 0):,.0f} s.")
-    )
+    text = f"{experiment.paper}: {experiment.reference}.\n\nThe paper's curves: {experiment.claim}\n\n"
+    text += f"Run as {_run_as(experiment, run)}"
     tables, title = _claims(run, "what the paper says"), f"{experiment.title} ({experiment.name})"
     if experiment.axes is None:
         return Section(title, text, tables=[*tables, rows_table(run["rows"])])
     return Section(title, text, plots=plots(experiment.axes, run["rows"]), tables=tables, facts=facts_of(run["rows"]))
+
+
+def _run_as(experiment: Experiment, run: dict[str, Any]) -> str:
+    """How, when and for how long it ran."""
+    at = datetime.fromisoformat(run["at"])
+    seconds = f", {run['seconds']:,.0f} s" if run.get("seconds") is not None else ""
+    return f"sash bench {experiment.name}, {at:%d %b %Y %H:%M} UTC, commit {run['commit']}{seconds}."
 
 
 def _claims(run: dict[str, Any], said: str) -> list[list[tuple[str, ...]]]:
@@ -107,7 +111,7 @@ def _suites(runs: Sequence[tuple[Experiment, dict[str, Any]]]) -> list[Section]:
     return [
         Section(
             f"{each.title} ({each.name})",
-            f"A suite of our own, commit {run['commit']}.",
+            f"A suite of our own, {_run_as(each, run)}",
             tables=[*_claims(run, "what we say"), *_by_columns(run["rows"])],
         )
         for each, run in runs

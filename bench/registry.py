@@ -16,13 +16,13 @@ from bench.experiments import daba, engines, fiba, mta, on_spark, pba, peers, re
 from bench.experiments.contract import Claim, Experiment, Row, Size
 
 SUITES = {  # module -> what it shows; those of our own, older than the experiments, and frozen like them
-    "slide": "Fixed windows over 10^7 numbers, beside the peers and beside a copy of the array",
+    "slide": "Fixed windows over 10^7 numbers, beside a copy of the array, and a user's aggregate",
     "rounds": "Rounds of evict, insert and query: every in-order algorithm, compiled",
     "products": "Several aggregates in one window: what one more costs",
-    "disorder": "Rows out of order and in bulk: fiba beside the classic tree",
+    "disorder": "Finger trees: rows in order, their memory, and rows in bulk",
     "combination": "DABA Lite behind a small finger tree, for bounded disorder",
     "citibike": "A year of bicycle rides: time windows in order of stop time and in file order",
-    "mta": "The monoid trees: rounds, bulk evictions, and many aggregates in one window",
+    "mta": "The monoid tree AMTA beside queues, at any size of window",
     "stores": "Windows in a store beside windows in memory",
     "tables": "One declaration over tables of many keys, beside the peers",
 }

@@ -1,13 +1,16 @@
 """Runs experiments one after the other, shows how far they are, and notes what came out.
 
 Each one on Spark has a process of its own, if there are several: a session has its settings and its memory for life,
-and Java's compilers would know from one experiment what the next is timed for.
+and Java's compilers would know from one experiment what the next is timed for. Each has a limit of time; in this
+process it is an alarm, which a call of compiled code that never returns does not hear.
 """
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
+import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -15,12 +18,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from bench.children import run_within
 from bench.experiments.contract import Claim, Experiment, Row, Size
-from bench.measuring import HISTORY, QUICK, record
+from bench.measuring import HISTORY, QUICK, last_run, record
 from bench.registry import EXPERIMENTS, SUITES, is_on_spark, lacks
 
 REPORT = Path("build/bench.html")
-LIMIT_S = 3600  # of one on Spark: a night is not spent on one that hangs
+LIMIT_S = 1_800  # of one: the longest, on Spark, takes half of it, and the whole set is not spent on one that hangs
 PLACES = ("panel", "series", "x", "what", "function", "operation", "windows", "algorithm")  # what tells rows apart
 
 
@@ -41,20 +45,21 @@ def chosen(names: Sequence[str], *, everything: bool, quick: bool = False) -> li
 
 def run_all(experiments: Sequence[Experiment], size: Size) -> list[str]:
     """Run experiments, each noted when it is done; the names of those that failed or could not run."""
-    left_out = []
+    left_out, began = [], time.perf_counter()
     for number, experiment in enumerate(experiments, 1):
-        title = f"[{number}/{len(experiments)}] {experiment.name}"
+        title = f"[{number}/{len(experiments)}, {(time.perf_counter() - began) / 60:.0f} min] {experiment.name}"
         if lacks(experiment):
-            print(f"{title}: left out, {lacks(experiment)}")
+            print(f"{title}: left out, {lacks(experiment)}", flush=True)
             left_out.append(experiment.name)
             continue
         try:
             if is_on_spark(experiment) and len(experiments) > 1:
                 _run_apart(experiment, size, title)
             else:
-                run_one(experiment, size, title)
+                with limited(LIMIT_S):
+                    run_one(experiment, size, title)
         except Exception:  # noqa: BLE001 - whatever it is, the others run on through the night
-            print(f"{title}: FAILED\n{traceback.format_exc()}")
+            print(f"{title}: FAILED\n{traceback.format_exc()}", flush=True)
             left_out.append(experiment.name)
     return left_out
 
@@ -63,7 +68,28 @@ def _run_apart(experiment: Experiment, size: Size, title: str) -> None:
     """Run one in a process of its own, which prints and notes what came out."""
     print(f"{title}: in a process of its own", flush=True)
     command = [sys.executable, "-m", "bench", experiment.name, *(["--quick"] if size > Size.FULL else [])]
-    subprocess.run(command, check=True, timeout=LIMIT_S)
+    code = run_within(command, LIMIT_S).returncode
+    if code:
+        raise subprocess.CalledProcessError(code, command)
+
+
+@contextmanager
+def limited(seconds: float) -> Iterator[None]:
+    """Raise TimeoutError in what takes longer, as soon as it is in Python; only the main thread hears alarms."""
+    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
+        yield
+        return
+
+    def over(*_: Any) -> None:
+        raise TimeoutError(f"not done in {seconds:,.0f} s")
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
 
 
 def run_one(experiment: Experiment, size: Size, title: str) -> tuple[list[Row], list[Claim]]:
@@ -136,6 +162,15 @@ def write_report(output: Path | None = None, *, quick: bool = False) -> Path:
     return target
 
 
+def summary(ran: Sequence[str], left_out: Sequence[str], seconds: float, folder: Path) -> str:
+    """One line of a run: its minutes, how many experiments, how many of their claims hold, and what did not run."""
+    claims = [claim for name in ran for claim in (last_run(name, folder) or {}).get("claims", [])]
+    hold = sum(claim["holds"] for claim in claims)
+    counts = f"{len(ran)} of {len(ran) + len(left_out)} experiments in {seconds / 60:.1f} minutes"
+    rest = f"; not: {', '.join(left_out)}" if left_out else ""
+    return f"{counts}: {hold} claims hold, {len(claims) - hold} do not{rest}"
+
+
 def main(names: Sequence[str], *, everything: bool, quick: bool, output: Any = None) -> int:
     """List, run or report; 0, or 1 if something asked for could not run."""
     if list(names) == ["report"]:
@@ -148,8 +183,8 @@ def main(names: Sequence[str], *, everything: bool, quick: bool, output: Any = N
     wanted, began = chosen(names, everything=everything, quick=quick), time.perf_counter()
     left_out = run_all(wanted, Size.QUICK if quick else Size.FULL)
     if len(wanted) > 1:
-        print(f"{len(wanted) - len(left_out)} of {len(wanted)} in {(time.perf_counter() - began) / 60:.1f} minutes"
-              + (f"; not: {', '.join(left_out)}" if left_out else ""))  # fmt: skip
+        ran = [each.name for each in wanted if each.name not in left_out]
+        print(summary(ran, left_out, time.perf_counter() - began, QUICK if quick else HISTORY), flush=True)
     if output is not None:
         print(f"report: {write_report(output, quick=quick)}")
     lacking = {each.name for each in wanted if everything and lacks(each)}  # asked for where it can run

@@ -1,26 +1,26 @@
-"""Fixed windows over a column of 10^7 float64: Sash beside its peers and beside a copy of the array."""
+"""Fixed windows over a column of 10^7 float64, beside a copy of the array; a user's aggregate beside the one built in.
+
+Bottleneck, pandas, Polars and DuckDB on the same windows are peers-columns.
+"""
 
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 import sash
-from bench.bars import at_least, at_most, noise_of, of
+from bench.bars import at_most, noise_of, of
 from bench.experiments.contract import Claim, Row
 from bench.measuring import best_ns, timed
-from bench.peers import AGGREGATES, Table, agrees, peers
 from sash.compiling.jit import entry
 
 NAME = "slide"
 WINDOWS = (16, 1024, 2**17, 2**20)
 TO_A_COPY = ("max", "sum", "geomean")  # that the bar is for, in windows from 2^10 on
 SINGLY = "a logarithm and an exponential of each, compiled"
-LONG_S = 5.0  # of running a peer over and over: peers-columns does it by turns
 
 
 @sash.aggregate(state="f8")
@@ -50,10 +50,9 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
     yield {"what": "copy into a new array", "sash_ns": round(fresh_ns, 2)}
     yield {"what": "logarithms by NumPy", "sash_ns": round(log_ns, 2), "to a copy": round(log_ns / copy_ns, 2)}
     yield {"what": SINGLY, "sash_ns": round(singly_ns, 2), "to a copy": round(singly_ns / copy_ns, 2)}
-    table: Table = {**peers(values), "geomean": {}}
-    for name in (*AGGREGATES, "geomean"):
+    for name in TO_A_COPY:
         for rows in (w for w in WINDOWS if w <= n):
-            yield _compare(name, rows, values, table[name], copy_ns)
+            yield _beside_copy(name, rows, values, copy_ns)
     for rows in WINDOWS:
         builtin = timed(lambda rows=rows: sash.slide(values, sash.max(), rows=rows), n)
         users = timed(lambda rows=rows: sash.slide(values, UsersMax, rows=rows), n)
@@ -62,23 +61,11 @@ def run(*, quick: bool) -> Iterator[dict[str, Any]]:
                "noise": noise}  # fmt: skip
 
 
-def _compare(name: str, rows: int, values: Any, rivals: dict[str, Any], copy_ns: float) -> dict[str, Any]:
-    n, aggregate = len(values), getattr(sash, name)()
-    answers = sash.slide(values, aggregate, rows=rows)
-    ours = timed(lambda: sash.slide(values, aggregate, rows=rows), n)
-    row: dict[str, Any] = {"what": name, "rows": rows, "sash_ns": round(ours.best, 2), "noise": round(ours.spread, 2)}
-    row["to a copy"] = round(ours.best / copy_ns, 2)
-    for peer, run_peer in rivals.items():
-        before = time.perf_counter()
-        found = run_peer(rows)
-        taken = time.perf_counter() - before
-        if not agrees(peer, name, found, answers):
-            row[peer] = "differs"
-            continue
-        if taken < LONG_S:
-            taken = best_ns(lambda run_peer=run_peer: run_peer(rows), n, repeats=3, budget_s=LONG_S) * n / 1e9
-        row[peer] = round(taken / n * 1e9 / ours.best, 2)
-    return row
+def _beside_copy(name: str, rows: int, values: Any, copy_ns: float) -> dict[str, Any]:
+    aggregate = getattr(sash, name)()
+    ours = timed(lambda: sash.slide(values, aggregate, rows=rows), len(values))
+    return {"what": name, "rows": rows, "sash_ns": round(ours.best, 2), "noise": round(ours.spread, 2),
+            "to a copy": round(ours.best / copy_ns, 2)}  # fmt: skip
 
 
 def claims(rows: Sequence[Row]) -> list[Claim]:
@@ -94,11 +81,6 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     users = [row for row in rows if "to built-in" in row]
     found.append(at_most("a user's max takes at most 1.5 times the one built in", of(users, "to built-in", "rows"), 1.5,
                          noise=noise_of(users)))  # fmt: skip
-    for peer in ("bottleneck", "pandas", "polars", "duckdb"):
-        beside = [row for row in rows if peer in row]
-        found.append(
-            at_least(f"faster than {peer} at every window", of(beside, peer, "what", "rows"), 1, noise=noise_of(beside))
-        )
     return found
 
 

@@ -186,7 +186,9 @@ def hopping(bench: Bench, ratios: tuple[int, ...]) -> Iterator[dict[str, Any]]:
     require_same_grid(bench, 3_600, 60)
     for ratio in ratios:
         slide, n = 3_600 // ratio, theirs_rows[ratio]
-        n_batches, skip = (N_STEADY, N_WARM) if ratio == 1 else (3, 1) if ratio > 60 else (5, 2)
+        n_batches, skip = (
+            (N_STEADY, N_WARM) if ratio == 1 else (5, 2) if ratio <= 60 else (3 if ratio < 3_600 else 2, 1)
+        )
         path = bench.write(in_hours(n, 10, n_batches))
         theirs = steady(bench.batches(hops(bench.read(path), 3_600, slide), "update"), skip=skip)
         mine, skip = (path, N_WARM) if ratio == 1 else (ours_path, 2)

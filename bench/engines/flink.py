@@ -1,4 +1,4 @@
-"""Flink's SQL OVER over files of rows: `python flink.py '{"path": ..., ...}'` prints answers or times as JSON.
+"""Flink's SQL OVER over files of rows: `python flink.py '{"mode": ..., ...}'` prints answers or times as JSON.
 
 Its OVER takes what leaves a window back out of its state: sums subtract, and max keeps every value. State is on the
 heap, which is its fastest.
@@ -13,18 +13,23 @@ import time
 from pyflink.table import EnvironmentSettings, TableEnvironment
 
 
-def tables(path: str, mode: str, cores: int) -> TableEnvironment:
-    """An environment with the rows, and a sink that forgets them."""
+def tables(mode: str, cores: int) -> TableEnvironment:
+    """An environment with a sink that forgets rows."""
     settings = EnvironmentSettings.in_batch_mode() if mode == "batch" else EnvironmentSettings.in_streaming_mode()
     found = TableEnvironment.create(settings)
     found.get_config().set("parallelism.default", str(cores))
     found.get_config().set("table.local-time-zone", "UTC")
+    found.execute_sql("CREATE TABLE nowhere (`row` BIGINT, answer DOUBLE) WITH ('connector' = 'blackhole')")
+    return found
+
+
+def read(found: TableEnvironment, path: str) -> None:
+    """Let it have the rows of some files."""
+    found.execute_sql("DROP TABLE IF EXISTS events")
     found.execute_sql(f"""
         CREATE TABLE events (
             k BIGINT, ts_ms BIGINT, x DOUBLE, `row` BIGINT, ts AS TO_TIMESTAMP_LTZ(ts_ms, 3), WATERMARK FOR ts AS ts
         ) WITH ('connector' = 'filesystem', 'path' = '{path}', 'format' = 'csv')""")
-    found.execute_sql("CREATE TABLE nowhere (`row` BIGINT, answer DOUBLE) WITH ('connector' = 'blackhole')")
-    return found
 
 
 def query(mode: str, function: str, seconds: int) -> str:
@@ -37,19 +42,26 @@ def query(mode: str, function: str, seconds: int) -> str:
     return f"SELECT `row`, {function.upper()}(x) OVER ({over}) AS answer FROM events"
 
 
-def main(path: str, mode: str, function: str, seconds: int, cores: int, repeats: int, budget: float) -> dict:
-    """Answers of all rows, if nothing is to be repeated; else the seconds of each run, two of them or more."""
-    found = tables(path, mode, cores)
+def answered(found: TableEnvironment, asked: str, repeats: int) -> dict:
+    """Answers of all rows, if nothing is to be repeated; else the seconds of each run after one to warm up."""
     if not repeats:
-        with found.execute_sql(query(mode, function, seconds)).collect() as answers:
+        with found.execute_sql(asked).collect() as answers:
             return {"answers": [[row[0], row[1]] for row in answers]}
     times = []
-    while len(times) < 2 or (len(times) < repeats and sum(times) < budget):
+    for _ in range(repeats + 1):
         before = time.perf_counter()
-        found.execute_sql(f"INSERT INTO nowhere {query(mode, function, seconds)}").wait()
+        found.execute_sql(f"INSERT INTO nowhere {asked}").wait()
         times.append(time.perf_counter() - before)
     return {"seconds": times}
 
 
+def main(mode: str, cores: int, asks: list) -> None:
+    """A line for each thing that is asked, as soon as it is known."""
+    found = tables(mode, cores)
+    for ask in asks:
+        read(found, ask["path"])
+        print(json.dumps(answered(found, query(mode, ask["function"], ask["seconds"]), ask["repeats"])), flush=True)
+
+
 if __name__ == "__main__":
-    print(json.dumps(main(**json.loads(sys.argv[1]))))
+    main(**json.loads(sys.argv[1]))

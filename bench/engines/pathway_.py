@@ -1,4 +1,4 @@
-"""Pathway over files of rows: `python pathway_.py '{"path": ..., ...}'` prints answers or times as JSON.
+"""Pathway over files of rows: `python pathway_.py '{"mode": ..., ...}'` prints answers or times as JSON.
 
 Its windows around every row, `intervals_over`, are a join of each row with those in its window; said as the join,
 keys are part of it, which is faster.
@@ -31,13 +31,13 @@ def query(path: str, function: str, seconds: int) -> Any:
     return pairs.groupby(pairs.row).reduce(pairs.row, answer=reduced(pairs.x))
 
 
-def main(path: str, mode: str, function: str, seconds: int, cores: int, repeats: int, budget: float) -> dict:
-    """Answers of all rows, if nothing is to be repeated; else the seconds of each run, two of them or more."""
+def answered(path: str, function: str, seconds: int, repeats: int) -> dict:
+    """Answers of all rows, if nothing is to be repeated; else the seconds of each run after one to warm up."""
     if not repeats:
         found = pw.debug.table_to_pandas(query(path, function, seconds))
         return {"answers": list(zip(found.row.tolist(), found.answer.tolist(), strict=True))}
     times = []
-    while len(times) < 2 or (len(times) < repeats and sum(times) < budget):
+    for _ in range(repeats + 1):
         pw.internals.parse_graph.G.clear()
         pw.io.null.write(query(path, function, seconds))
         before = time.perf_counter()
@@ -46,5 +46,11 @@ def main(path: str, mode: str, function: str, seconds: int, cores: int, repeats:
     return {"seconds": times}
 
 
+def main(mode: str, cores: int, asks: list) -> None:
+    """A line for each thing that is asked, as soon as it is known; it has one mode, and one thread unless told else."""
+    for ask in asks:
+        print(json.dumps(answered(**ask)), flush=True)
+
+
 if __name__ == "__main__":
-    print(json.dumps(main(**json.loads(sys.argv[1]))))
+    main(**json.loads(sys.argv[1]))

@@ -55,9 +55,9 @@ def round_ns(size: Size, aggregate: Any, n: int, algorithms: Sequence[Any], **op
     """Nanoseconds a round of each algorithm at a window of n, by turns.
 
     A turn is a whole number of windows, so that each holds its share of the rare rounds that move everything; only
-    recalculation, which has no such rounds, gets by with fewer.
+    recalculation, which has no such rounds, gets by with fewer. Turns of large windows are long, and few are enough.
     """
-    windows = {}
+    n_turns, windows = options.pop("n_turns", size.of(7, 3, 1)), {}
     for each in algorithms:
         name, further = each if isinstance(each, tuple) else (each, {})
         label = name if isinstance(name, str) else name.card.name
@@ -65,7 +65,7 @@ def round_ns(size: Size, aggregate: Any, n: int, algorithms: Sequence[Any], **op
     count = max(size.of(20_000, 5_000, 64) // (20 if aggregate is BloomRows else 1), 4)
     counts = dict.fromkeys(windows, max(1, round(count / n)) * n) | {"recalc": max(count // (1 + n // 50), 4)}
     ways = {label: (lambda window=windows[label], n=counts[label]: window.rounds(n)) for label in windows}
-    return in_turns(ways, counts, n_turns=size.of(7, 3, 1))
+    return in_turns(ways, counts, n_turns=n_turns)
 
 
 def _break_even(size: Size) -> Iterator[Row]:

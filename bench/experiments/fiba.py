@@ -79,6 +79,14 @@ def _distance_claims(rows: Sequence[Row]) -> list[Claim]:
                 near.middle >= 0.8 * AHEAD[name],
             )
         )
+        least = {each: curves.ratio(name, label("fiba", each), label("btree", each)) for each in arities}
+        claims.append(
+            Claim(
+                f"{name}: the finger tree is at least as fast as the classic one at every distance",
+                "; ".join(f"min-arity {each}: {ratio}" for each, ratio in least.items()),
+                min(ratio.low for ratio in least.values()) >= 1,
+            )
+        )
         far = curves.xs(name, fiba)[-1] / 4
         flat = curves.slope(name, btree, 1, far)
         claims.append(

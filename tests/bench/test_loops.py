@@ -8,7 +8,7 @@ from bench import b_int, cycles
 from bench.experiments import daba, pba, reactive
 from bench.experiments.contract import Size
 from bench.experiments.fiba import by_time
-from bench.experiments.mta import Policed, readings, to_limit, types_of
+from bench.experiments.mta import TREES, Policed, _beside_memory, readings, to_limit, types_of
 from bench.fifo_rounds import FifoRounds, copied
 from bench.tree_rounds import LateRounds, TreeRounds, moves, run_alike, run_moves, trees_of
 from sash.engine.trees import new_tree
@@ -148,6 +148,30 @@ def test_a_copy_with_a_number_holds_the_same_elsewhere():
     for part, copy in zip(state, copied(state, 3), strict=True):
         assert np.array_equal(part, copy)
         assert copy is not part
+
+
+def test_turns_of_different_work_have_no_noise_where_both_windows_do_the_same():
+    work = np.array([10.0, 10.0, 90.0])
+    turns = {f"{tree}, {where}, from Python": work * (1 + (where == "lmdb")) for tree in TREES
+             for where in ("memory", "lmdb")}  # fmt: skip
+    row = _beside_memory(turns)
+    assert row["amta, store by memory, from Python"] == 2.0
+    assert row["noise from Python"] == 0.0
+
+
+def test_a_turn_passes_the_whole_window_however_many_turns_there_are():
+    asked = []
+
+    class Rounds(FifoRounds):
+        def rounds(self, count=None):
+            asked.append(count)
+            return super().rounds(count)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(daba, "FifoRounds", Rounds)
+        daba.round_ns(Size.TINY, sash.sum(), 512, ("reactive",))
+        daba.round_ns(Size.TINY, sash.sum(), 512, ("reactive",), n_turns=2)
+    assert asked == [512] * 5  # one to warm up each
 
 
 def test_moves_evict_one_for_each_row_unless_told_otherwise():

@@ -40,7 +40,9 @@ def folder(tmp_path_factory):
     record(LATENCY.name, spikes, folder=folder)
     record(TABLE.name, [{"function": "sum", "mean": 1234.5}], folder=folder)
     quick = [Claim("the suite is quick", "1 s", True)._asdict()]
-    record(SUITE.name, [{"what": "a", "ns": 1.0}, {"what": "b", "ratio": 2.0}], folder=folder, claims=quick)
+    record(
+        SUITE.name, [{"what": "a", "ns": 1.0}, {"what": "b", "ratio": 2.0}], folder=folder, claims=quick, seconds=7.0
+    )
     return folder
 
 
@@ -80,6 +82,11 @@ def test_the_machine_and_the_libraries_are_told(text):
     assert f"numpy {np.__version__}" in text
     assert f"Python {platform.python_version()}" in text
     assert "absent" not in text.split("What holds")[1].split("</p>")[0]
+
+
+def test_how_long_each_took_is_told_of_experiments_and_of_suites(text):
+    assert "90 s." in text.split("A curve (made-up-curve)")[1]
+    assert "7 s." in text.split("A suite (made-up-suite)")[1]
 
 
 def test_claims_of_suites_are_told_like_others(text):

@@ -1,5 +1,9 @@
 """Every experiment: that it is named, that it says what is claimed and by whom, and that it runs."""
 
+import signal
+import subprocess
+import sys
+
 import pytest
 
 pytest.importorskip("typer")  # the page is that of the command line
@@ -7,9 +11,10 @@ pytest.importorskip("typer")  # the page is that of the command line
 
 from bench import registry, running
 from bench.bars import at_least, at_most, of
+from bench.children import run_within
 from bench.experiments import engines
-from bench.experiments.contract import Experiment, Size
-from bench.measuring import last_run
+from bench.experiments.contract import Claim, Experiment, Size
+from bench.measuring import last_run, record
 from bench.registry import EXPERIMENTS, LARGE, ON_SPARK, SUITES, is_on_spark, lacks
 
 OF_PAPERS = [each for each in EXPERIMENTS.values() if each.paper and not is_on_spark(each)]
@@ -96,13 +101,60 @@ def test_where_no_engine_is_installed_they_are_left_out_and_said_to_be(tmp_path,
     assert lacks(EXPERIMENTS["peers-engines"]) == ""
 
 
-def test_several_on_spark_run_in_processes_of_their_own(monkeypatch, capsys):
+def test_several_on_spark_run_in_processes_of_their_own(monkeypatch, capsys, tmp_path):
     started = []
     monkeypatch.setattr(running, "lacks", lambda experiment: "")
-    monkeypatch.setattr(running.subprocess, "run", lambda command, **_: started.append(command[2:]))
+    monkeypatch.setattr(running, "QUICK", tmp_path)
+
+    def run_within(command, limit_s):
+        started.append(command[2:])
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr(running, "run_within", run_within)
     assert running.main(["spark", "stream"], everything=False, quick=True) == 0
     assert started == [["bench", "spark", "--quick"], ["bench", "stream", "--quick"]]
-    assert "2 of 2 in 0.0 minutes" in capsys.readouterr().out
+    last = capsys.readouterr().out.splitlines()[-1]
+    assert last == "2 of 2 experiments in 0.0 minutes: 0 claims hold, 0 do not"
+
+
+def test_one_on_spark_that_ends_badly_or_never_does_not_keep_the_others_from_running(monkeypatch, capsys):
+    def run_within(command, limit_s):
+        if "spark" in command:
+            return subprocess.CompletedProcess(command, 1)
+        raise subprocess.TimeoutExpired(command, limit_s)
+
+    monkeypatch.setattr(running, "lacks", lambda experiment: "")
+    monkeypatch.setattr(running, "run_within", run_within)
+    assert running.run_all([EXPERIMENTS["spark"], EXPERIMENTS["stream"]], Size.TINY) == ["spark", "stream"]
+    assert capsys.readouterr().out.count("FAILED") == 2
+
+
+def test_what_takes_too_long_in_this_process_is_given_up():
+    def goes_on():
+        with running.limited(0.01):
+            while True:
+                pass
+
+    with pytest.raises(TimeoutError, match="not done in 0 s"):
+        goes_on()
+    with running.limited(100):
+        pass
+    assert signal.getitimer(signal.ITIMER_REAL)[0] == 0
+
+
+def test_a_program_that_never_ends_is_ended_and_what_it_printed_is_kept():
+    program = "import sys, threading; print('a line', flush=True); threading.Event().wait()"
+    with pytest.raises(subprocess.TimeoutExpired):
+        run_within([sys.executable, "-c", program], 0.01, stdout=subprocess.PIPE)
+    done = run_within([sys.executable, "-c", "print('all')"], 100, stdout=subprocess.PIPE)
+    assert (done.stdout, done.returncode) == ("all\n", 0)
+
+
+def test_the_last_line_of_a_run_counts_its_claims(tmp_path):
+    claims = [Claim("a", "1", True)._asdict(), Claim("b", "2", False)._asdict()]
+    record("one", [], folder=tmp_path, claims=claims)
+    said = running.summary(["one", "never noted"], ["other"], 90, tmp_path)
+    assert said == "2 of 3 experiments in 1.5 minutes: 1 claims hold, 1 do not; not: other"
 
 
 def test_what_a_machine_lacks_is_left_out_of_all_but_not_of_what_is_named(monkeypatch, capsys):
