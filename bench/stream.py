@@ -43,6 +43,7 @@ N_REAL = 20  # micro-batches of real data
 N_STEADY, N_WARM = 20, 10  # micro-batches where Java must have compiled all it will, and how many are left out
 GROUPS = 4  # row groups of a file
 IN_JAVA = "Spark adds up windows side by side where it reads rows, in Java; ours takes every row to Python"
+DROPPED = "dropped in Python x theirs"
 THREE_VISITS = (
     "rows visit Python three times, packed, answered and unpacked, where the stateless pass has one visit; and an hour "
     "of them is read from state and written to it in every micro-batch"
@@ -194,10 +195,20 @@ def hopping(bench: Bench, ratios: tuple[int, ...]) -> Iterator[dict[str, Any]]:
         mine, skip = (path, N_WARM) if ratio == 1 else (ours_path, 2)
         ours = steady(bench.batches(grid(3_600, slide).stream()(bench.read(mine))), skip=skip)
         rates = 1_000_000 / ours.best, n / theirs.best
-        yield {
+        row = {
             "what": f"range/slide {ratio}", "ours rows/s": round(rates[0]), "theirs rows/s": round(rates[1]),
-            "x theirs": round(rates[0] / rates[1], 1), "noise": round(ours.spread + theirs.spread, 2),
+            "x theirs": round(rates[0] / rates[1], 2), "noise": round(ours.spread + theirs.spread, 2),
         }  # fmt: skip
+        if ratio == 1:
+            visit = steady(bench.batches(bench.read(path).mapInArrow(dropped, SCHEMA)), skip=skip)
+            row[DROPPED] = round(theirs.best / visit.best, 2)
+        yield row
+
+
+def dropped(batches: Iterator[Any]) -> Iterator[Any]:
+    """Rows that come to Python, and nothing more: the least that any function in Python takes."""
+    for _ in batches:
+        yield from ()
 
 
 def hops(stream: Any, span: int, slide: int, lateness: int = 0) -> Any:
@@ -287,12 +298,17 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
     return [
         bar(at_least, "1,000 times ahead of hopping windows at range/slide = 3,600", "x theirs", 1_000,
             "range/slide 3600"),
-        bar(at_least, "not slower than them at any range/slide", "x theirs", 1, why=IN_JAVA),
+        bar(at_least, "not slower than them at any range/slide", "x theirs", 1, why=_why_slower(rows)),
         bar(at_most, "windows at every event take at most twice a stateless pass", "x stateless", 2, why=THREE_VISITS),
         bar(at_most, "a row for each of 10,000 keys takes at most 60 us a key", "us a key", 60),
         bar(at_most, "a micro-batch of 1,000 rows takes at most 1.5 times as long by a state of 10^7 as by one of 10^5",
             "x small state", 1.5),
     ]  # fmt: skip
+
+
+def _why_slower(rows: Sequence[Row]) -> str:
+    floor = next((row[DROPPED] for row in rows if DROPPED in row), None)
+    return IN_JAVA + (f"; a function that drops all rows there has {floor} times their throughput" if floor else "")
 
 
 def main() -> int:
