@@ -136,7 +136,7 @@ def _far_ahead(plan: Plan, future: int, zone: str) -> str:
     """
     time, kind = _clock_time(plan)
     if kind == "timestamp" and zone == "UTC":  # what the other way finds, without asking for the zone at every row
-        is_near = f"unix_micros({time}) - {future} <= unix_date(current_date()) * {DAY}"
+        is_near = f"unix_micros({time}) <= unix_date(current_date()) * {DAY} + {future}"
     else:
         is_near = f"{time} <= CAST(date_add(current_date(), {future // DAY}) AS {kind})"
     clock = f"CAST(current_timestamp() + INTERVAL {future} MICROSECOND AS {kind})"

@@ -242,6 +242,15 @@ def test_no_code_is_generated_anew_from_one_micro_batch_to_the_next(folder, sett
     assert counts[2] == counts[5] > 0, "the clock of a micro-batch would be in it"
 
 
+def test_the_first_and_the_last_of_all_times_have_a_place_or_none(folder):
+    spec = sash.window(by="k", order_by="ts").rows(2).agg(n=sash.count()).stream()
+    ends = ", ".join(f"timestamp_micros({each})" for each in (-(2**63), 2**63 - 1))
+    table = folder.spark.range(1).selectExpr("id k", f"explode(array({ends})) ts")
+    assert [each[HASH] is None for each in with_hashes(planned((spec,), table)[0], table).select(HASH).collect()] == [
+        False, True,
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Tokyo"])
 @pytest.mark.parametrize("kind", ["timestamp", "timestamp_ntz"])
 def test_rows_are_far_ahead_by_the_clock_to_the_minute(folder, setting, zone, kind):
