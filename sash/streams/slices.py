@@ -8,7 +8,8 @@ one row can stand for them: it waits, is kept and is answered in their place, an
 take instead of what rows take. Rows of the same slice that come in another micro-batch, or were read elsewhere, make
 another row of it: so they are put together where they are read, and only slices travel to their shard.
 
-    I1  the row of a slice has a time of one of its rows, so it is due when they are, and in the windows they are in
+    I1  the row of a slice has the time of the last of its rows, so it is due when they are, in the windows they are in,
+        and moves the watermark of its shard as they would, whatever rows of other keys were read beside them
     I2  over rows of slices the rewritten specs answer what the specs answer over the rows
 
 I2 asks that parts can be put together in any order and are plain columns: count, sum, min, max and mean of
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
 
 SLICE, PARTIAL = "__sash_slice", "__sash_partial"
 N_ROWS = "__sash_rows"  # how many rows a row of a slice stands for
+LATEST = "__sash_latest"  # the time of the last of them, which becomes its own (I1)
 PARTS: dict[str, Callable[[Aggregate], list[Aggregate]]] = {  # what is kept of the rows of a slice
     "count": lambda own: [own],
     "sum": lambda own: [own],
@@ -83,12 +85,11 @@ class Slicing:
 
     def _folded(self, rows: Any) -> Any:
         times = times_of(rows.column(self.plan.time))
-        slices, latest = self._slices(times)
+        slices, n_slices = self._slices(times)
         alone = np.flatnonzero(self._have_zeros(rows))
-        slices[alone] = len(latest) + np.arange(len(alone))
+        slices[alone] = n_slices + np.arange(len(alone))
         found = answer((self.folding,), Source(rows.append_column(SLICE, pa.array(slices))))
-        own = np.append(latest, times[alone])[found.column(SLICE).to_numpy()]
-        return self._in_form(found, pa.array(own).cast(self.plan.schema.field(self.plan.time).type))
+        return self._in_form(found, found.column(LATEST))
 
     def _alone(self, rows: Any) -> Any:
         """Rows without a place, each by itself: they are counted, and otherwise of no use."""
@@ -108,13 +109,10 @@ class Slicing:
         """Of rows of slices on their way to their shard."""
         return self.plan.waiting_schema.append(pa.field(N_ROWS, pa.int64()))
 
-    def _slices(self, times: Any) -> tuple[Any, Any]:
-        """The slice of each row, as small numbers, which are their own codes; and the latest time in each (I1)."""
+    def _slices(self, times: Any) -> tuple[Any, int]:
+        """The slice of each row, as small numbers, which are their own codes; and how many there are."""
         coded = pa.array(self.instants.of(times)).dictionary_encode()
-        slices = coded.indices.to_numpy().astype(np.int64)
-        latest = np.full(len(coded.dictionary), np.iinfo(np.int64).min)
-        np.maximum.at(latest, slices, times)
-        return slices, latest
+        return coded.indices.to_numpy().astype(np.int64), len(coded.dictionary)
 
     def _have_zeros(self, rows: Any) -> Any:
         found = np.zeros(rows.num_rows, np.bool_)
@@ -152,7 +150,8 @@ def _slicing_of(specs: tuple[Spec, ...], schema: Any, types: tuple[Any, ...], n_
     lowered: dict[str, tuple[str, ...]] = {}
     over_slices = tuple(_over_slices(spec, parts, lowered) for spec in plan.specs)
     folding = _folding(plan, parts)
-    kept = [*(plan.schema.field(name) for name in (*plan.window.by, *plan.window.order_by)), *_types(plan, folding)]
+    names = dict.fromkeys((*plan.window.by, *plan.window.order_by))  # a key may break ties too, though there are none
+    kept = [*(plan.schema.field(name) for name in names), *_types(plan, folding)]
     own = replace(plan, specs=over_slices, schema=pa.schema(kept))
     return Slicing(own, folding, lowered, _extremes(plan, parts), instants)
 
@@ -219,8 +218,8 @@ def _folding(plan: Plan, parts: dict[Aggregate, str]) -> Spec:
         plan.window, by=(*plan.window.by, SLICE), order_by=plan.window.order_by[:1],
         extent=Extent("range", length=step, closed=extent.closed), grid=replace(grid, is_tumbling=False),
     )  # fmt: skip
-    aggregates = [*((name, each) for each, name in parts.items()), (N_ROWS, count())]
-    aggregates += [(name, first(name)) for name in (*plan.window.order_by[1:], HASH)]
+    aggregates = [*((name, each) for each, name in parts.items()), (N_ROWS, count()), (LATEST, max(plan.time))]
+    aggregates += [(name, first(name)) for name in (*plan.window.order_by[1:], HASH) if name not in plan.window.by]
     return replace(plan.specs[0], window=window, aggregates=tuple(aggregates))
 
 

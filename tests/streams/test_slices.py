@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -26,6 +27,7 @@ WINDOWS = {
     "closed right, from an origin": W.range("6 ms", closed="right").every("2 ms", origin="500 us"),
     "lag": W.range("4 ms", closed="right", lag="2 ms").every("2 ms"),
     "a tie-breaker": TIED.range("3 ms", closed="left").every("1500 us"),
+    "a key that breaks ties": sash.window(by=["k", "j"], order_by=["ts", "k", "q"]).tumbling("2 ms"),
     "one key": sash.window(order_by="ts").tumbling("2 ms"),
 }
 AGGREGATES = {
@@ -153,6 +155,18 @@ def test_rows_of_a_slice_are_late_when_it_has_been_answered_and_not_before():
     assert found.counts.late == 2
     answers = [row["n"] for each in (found, take(plan, blocks, None, FAR_AHEAD)) for row in rows_of(each)]
     assert answers == [3], "the first was answered when its own rows had moved the watermark"
+
+
+def test_i1_rows_of_other_keys_read_beside_it_do_not_move_a_slice():
+    def given(*rows):
+        rows = [{"id": k, "k": key, "ts": time, "q": 0, "i": 1} for k, (key, time) in enumerate(rows)]
+        return with_hash(pa.Table.from_pylist(rows, SCHEMA), ["k"])
+
+    spec = W.tumbling("10 ms").agg(n=sash.count()).stream(lateness="5 ms")
+    plan, blocks = plan_of(spec, SCHEMA.empty_table()), Memory()
+    folded = slicing_of(plan).fold(given(("a", -9_000), ("b", -1_000)))  # b is of another shard
+    take(plan, blocks, folded.filter(pc.equal(folded.column("k"), "a")), None)  # Spark has no watermark before 1970
+    assert take(plan, blocks, given(("a", -11_000)), None).counts.late == 0, "a has not come so far"
 
 
 def rows_of(outcome):
