@@ -3,6 +3,8 @@
 Times, counts and measured values are words of eight bytes that differ from row to row in two or three of them. Side by
 side they are noise with holes; by planes most of them are runs of the same byte, which LZ4 takes at the speed of
 memory. Rows of an hour become a sixth of what they were, in less time than it takes to move them as they are.
+Arrow does not tell when LZ4 has found fewer bytes than it was asked for, and what is missing is whatever memory held:
+so a checksum is written before them.
 
     words   a1 b1 0 0 | a1 b2 0 0 | a1 b3 0 0     planes   a1 a1 a1 | b1 b2 b3 | 0 0 0 | 0 0 0
 """
@@ -15,6 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import xxhash
 
 from sash.algebra.monoid import Function
 from sash.compiling.jit import entry, is_enabled
@@ -22,7 +25,9 @@ from sash.errors import FormatError
 
 CODEC = "lz4_raw"
 WORD = 8  # bytes
+CHECKSUM = struct.Struct("<Q")  # of all that follows
 LENGTH = struct.Struct("<Q")  # of what was compressed, before it
+DAMAGED = "a block of the state of a stream is damaged, or of another version"
 MANY = 1 << 12  # words; of fewer NumPy takes no longer, and machine code has to be loaded once
 
 
@@ -32,18 +37,20 @@ def compress(data: Any) -> bytes:
     planes, n = np.empty_like(given), len(given) // WORD * WORD
     _take_apart(given[:n].view("<u8"), planes[:n].reshape(WORD, -1))
     planes[n:] = given[n:]
-    return LENGTH.pack(len(given)) + bytes(pa.compress(planes, codec=CODEC, asbytes=True))
+    body: bytes = LENGTH.pack(len(given)) + pa.compress(planes, codec=CODEC, asbytes=True)
+    return CHECKSUM.pack(xxhash.xxh3_64_intdigest(body)) + body
 
 
 def expand(data: Any) -> memoryview:
     """Read what `compress` wrote."""
     try:
-        (length,) = LENGTH.unpack_from(data)
-        planes = np.frombuffer(
-            pa.decompress(memoryview(data)[LENGTH.size :], decompressed_size=length, codec=CODEC), np.uint8
-        )
+        body = memoryview(data)[CHECKSUM.size :]
+        if CHECKSUM.unpack_from(data)[0] != xxhash.xxh3_64_intdigest(body):
+            raise FormatError(f"{DAMAGED}: its checksum does not match")
+        (length,) = LENGTH.unpack_from(body)
+        planes = np.frombuffer(pa.decompress(body[LENGTH.size :], decompressed_size=length, codec=CODEC), np.uint8)
     except (struct.error, pa.ArrowException, OSError, OverflowError, MemoryError) as error:
-        raise FormatError(f"a block of the state of a stream is damaged, or of another version: {error}") from error
+        raise FormatError(f"{DAMAGED}: {error}") from error
     found, n = np.empty_like(planes), length // WORD * WORD
     _put_together(planes[:n].reshape(WORD, -1), found[:n].view("<u8"))
     found[n:] = planes[n:]

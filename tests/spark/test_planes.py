@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 pytest.importorskip("pyspark")
 
 import sash
-from sash.spark.planes import MANY, compress, expand
+from sash.spark.planes import CHECKSUM, LENGTH, MANY, compress, expand
 
 
 @given(data=st.binary(max_size=200), times=st.integers(1, 50))
@@ -45,3 +45,19 @@ def test_noise_takes_hardly_more_than_it_was():
 def test_damaged_bytes_are_told(data):
     with pytest.raises(sash.FormatError, match="damaged"):
         expand(data)
+
+
+@given(data=st.binary(min_size=1, max_size=200), place=st.integers(0), bit=st.integers(0, 7))
+def test_any_bit_that_was_turned_is_told(data, place, bit):
+    written = bytearray(compress(data * 9))
+    written[place % len(written)] ^= 1 << bit
+    with pytest.raises(sash.FormatError, match="damaged"):
+        expand(bytes(written))
+
+
+@pytest.mark.parametrize("n_bytes", [1, 8, 1 << 30])
+def test_fewer_bytes_than_announced_are_not_filled_up_with_what_memory_held(n_bytes):
+    written = compress(b"12345678" * 9)
+    longer = LENGTH.pack(72 + n_bytes)
+    with pytest.raises(sash.FormatError, match="damaged"):
+        expand(written[: CHECKSUM.size] + longer + written[CHECKSUM.size + LENGTH.size :])
