@@ -15,7 +15,8 @@ another row of it: so they are put together where they are read, and only slices
 I2 asks that parts can be put together in any order and are plain columns: count, sum, min, max and mean of
 numbers. Sums of floats may differ in their last bit, as they may between any two orders of addition. Everything else is
 kept row by row; so are rows with a zero of which there is a min or max, because 0.0 and -0.0 are equal, and the first
-of them is the answer. A sum of integers must fit into 64 bits in every slice, and not only in every window.
+of them is the answer. A sum of integers must fit into 64 bits in every slice, and not only in every window; also in one
+of late rows, because which are late is not known yet where rows are read.
 """
 
 from __future__ import annotations
