@@ -1,6 +1,6 @@
 """Streams: a spec over a streaming table, by shard.
 
-    stream --> hash of the keys --> mapInArrow: pack rows by shard into bytes (shards) --> watermark
+    stream --> hash of the keys --> mapInArrow: pack rows, or slices of them, by shard into bytes (shards) --> watermark
            --> groupBy(shard).transformWithState: one call a shard and micro-batch (shards.ShardProcessor)
            --> observe: what shards counted --> mapInArrow: unpack
 

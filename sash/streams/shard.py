@@ -89,7 +89,7 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     emission = EMISSIONS[plan.streaming.emit]
     tables, next_due = _work(
         plan, slicing, blocks, head, (before, after), counts, lambda now: emission(now, sifted.fit)
-    )  # fmt: skip
+    )
     tables += sifted.aside()
     counts.answers = sum(each.num_rows for each in tables)
     return Outcome([each for each in tables if each.num_rows], counts, next_due)

@@ -90,19 +90,14 @@ class Slicing:
         alone = np.flatnonzero(self._have_zeros(rows))
         slices[alone] = n_slices + np.arange(len(alone))
         found = answer((self.folding,), Source(rows.append_column(SLICE, pa.array(slices))))
-        return self._in_form(found, found.column(LATEST))
+        return self._in_form({**_columns(found), self.plan.time: found.column(LATEST)})
 
     def _alone(self, rows: Any) -> Any:
         """Rows without a place, each by itself: they are counted, and otherwise of no use."""
-        for name, kind in zip(self.schema.names, self.schema.types, strict=True):
-            if name not in rows.schema.names:
-                rows = rows.append_column(name, pa.nulls(rows.num_rows, kind))
-        ones = pa.array(np.ones(rows.num_rows, np.int64))
-        rows = rows.set_column(rows.schema.get_field_index(N_ROWS), N_ROWS, ones)
-        return self._in_form(rows, rows.column(self.plan.time))
+        nothing = {field.name: pa.nulls(rows.num_rows, field.type) for field in self.schema}
+        return self._in_form({**nothing, **_columns(rows), N_ROWS: pa.array(np.ones(rows.num_rows, np.int64))})
 
-    def _in_form(self, found: Any, times: Any) -> Any:
-        columns = {name: found.column(name) for name in found.schema.names} | {self.plan.time: times}
+    def _in_form(self, columns: dict[str, Any]) -> Any:
         return pa.table([columns[name] for name in self.schema.names], schema=self.schema)
 
     @property
@@ -127,6 +122,10 @@ class Slicing:
             columns = [table.column(part) for part in parts]
             table = table.append_column(name, _mean(*columns) if len(columns) > 1 else columns[0].fill_null(0))
         return table
+
+
+def _columns(table: Any) -> dict[str, Any]:
+    return dict(zip(table.schema.names, table.columns, strict=True))
 
 
 def _mean(total: Any, n: Any) -> Any:
