@@ -84,7 +84,7 @@ docs: $(INSTALLED_DOCS) ## the documents as a site in build/site; the reference 
 wheel: $(INSTALLED) ## dist/sash-*.whl, to be installed anywhere
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps --wheel-dir dist .
 
-bench: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## the papers, the peers, Spark: all of bench/README.md but what is large; up to two hours, or minutes and no Spark with QUICK=--quick
+bench: $(INSTALLED_BENCH) $(INSTALLED_DEMO) ## the papers, the peers, Spark: all of bench/README.md but what is large; up to two hours, or minutes and no Spark with QUICK=--quick
 	$(BIN)/python -m bench --all $(QUICK)
 
 bench-large: $(INSTALLED_BENCH) ## windows of 2^25 elements in memory; takes gigabytes
@@ -93,7 +93,7 @@ bench-large: $(INSTALLED_BENCH) ## windows of 2^25 elements in memory; takes gig
 bench-spark: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## against Spark's own windows; takes twenty minutes, or fewer with QUICK=--quick
 	$(BIN)/python -m bench spark $(QUICK)
 
-bench-stream: $(INSTALLED_BENCH) $(INSTALLED_SPARK) ## streams against Spark's own windows; minutes, fewer with QUICK=--quick
+bench-stream: $(INSTALLED_BENCH) $(INSTALLED_DEMO) ## streams against Spark's own windows; minutes, fewer with QUICK=--quick
 	$(BIN)/python -m bench stream $(QUICK)
 
 bench-engines: $(INSTALLED_BENCH) $(INSTALLED_SPARK) $(ENGINES) ## windows at every row beside Flink and Pathway; ten minutes, and a gigabyte of them
