@@ -10,9 +10,9 @@ the file grows with the data. A larger map needs a moment without any transactio
 at one path share it.
 
 Whatever is read through the map counts as memory of this process until the system wants it back, up
-to the size of the file. So the map is made anew after every few thousand reads, which lets go of it;
-the pages stay in the cache of the system. Reading 80 MB of chunks in order thus adds a few MB; without
-it, all 80.
+to the size of the file; a write reads the pages that it changes. So the map is made anew after every
+few thousand keys, which lets go of it; the pages stay in the cache of the system. Reading 80 MB of
+chunks in order thus adds a few MB; without it, all 80.
 
 Values of 4,080 bytes take exactly a page with its header; one byte more takes two.
 """
@@ -36,8 +36,8 @@ from sash.stores.urls import Url, n_bytes
 FULL = {errno.ENOSPC, errno.EFBIG, errno.EDQUOT}
 READ_ONLY = {errno.EACCES, errno.EROFS, errno.EPERM}
 
-READS_PER_MAP = 1000  # the system maps up to 16 pages around one that is read: 64 MB at worst
-PATIENCE = 8  # so many times as many reads, before waiting for others to let the map be changed
+KEYS_PER_MAP = 1000  # the system maps up to 16 pages around one that is read: 64 MB at worst
+PATIENCE = 8  # so many times as many keys, before waiting for others to let the map be changed
 
 Found = TypeVar("Found")
 
@@ -90,6 +90,7 @@ class LmdbStore(Store):
         environment = self._environment("write")
         with self._explaining("write"), environment.writing:
             self._transact(environment, change, write=True)
+            environment.count_keys(len(new) + len(gone))
 
     def close(self) -> None:
         """Let go of the directory."""
@@ -106,7 +107,7 @@ class LmdbStore(Store):
         environment = self._environment(operation)
         with self._explaining(operation):
             found = self._transact(environment, work, write=False)
-            environment.count_reads(len(found))
+            environment.count_keys(len(found))
             return found
 
     def _transact(self, environment: _Environment, work: Callable[[Any], Found], *, write: bool) -> Found:
@@ -175,7 +176,7 @@ class _Environment:
         self.n_stores = 0
         self.writing = threading.Lock()  # before the gate, so that a thread waiting for its turn is not inside
         self._gate = _Gate()
-        self._n_reads = 0
+        self._n_keys = 0
         self._lmdb = lmdb.open(path, map_size=map_size, max_readers=1024)
 
     def transact(self, work: Callable[[Any], Found], *, write: bool) -> Found:
@@ -183,12 +184,12 @@ class _Environment:
         with self._gate.shared(), self._lmdb.begin(write=write) as txn:
             return work(txn)
 
-    def count_reads(self, more: int) -> None:
+    def count_keys(self, more: int) -> None:
         """Let go of the pages that were read, once they are many; if others are busy, rather later."""
-        self._n_reads += more  # two threads may lose a count, which only delays it
-        is_urgent = self._n_reads >= PATIENCE * READS_PER_MAP
-        if self._n_reads >= READS_PER_MAP and (is_urgent or self._gate.is_empty()):
-            self._n_reads = 0
+        self._n_keys += more  # two threads may lose a count, which only delays it
+        is_urgent = self._n_keys >= PATIENCE * KEYS_PER_MAP
+        if self._n_keys >= KEYS_PER_MAP and (is_urgent or self._gate.is_empty()):
+            self._n_keys = 0
             self.resize(lambda size: size)
 
     def resize(self, wanted: Callable[[int], int]) -> None:

@@ -26,7 +26,7 @@ class TestLmdbThatGrowsAllTheTime(StoreSuite):
 
     @pytest.fixture
     def make_store(self, tmp_path, monkeypatch):
-        monkeypatch.setattr("sash.stores.lmdb.READS_PER_MAP", 1)
+        monkeypatch.setattr("sash.stores.lmdb.KEYS_PER_MAP", 1)
         return lambda: sash.open_store(f"lmdb://{tmp_path}/data?map_size=32K")
 
 
@@ -156,6 +156,23 @@ with sash.open_store({url!r}) as store:
         assert store.get_many([b"000499", b"mine"]) == [bytes(4080), b"1"]
         store.put_many({b"mine": b"2"})
         assert sum(1 for _ in store.scan()) == 501
+
+
+@pytest.mark.skipif(not Path("/proc/self/smaps").exists(), reason="only Linux says what is mapped")
+def test_what_is_written_again_and_again_does_not_stay_in_memory(tmp_path):
+    with sash.open_store(f"lmdb://{tmp_path}") as store:
+        for _ in range(2):  # the second time each write reads what it replaces
+            for first in range(0, 4000, 100):
+                store.put_many(chunks(first, first + 100))
+        assert mapped_kb("data.mdb") < 4_000  # of 16,000
+
+
+def mapped_kb(name):
+    """How much of a file is in the memory of this process."""
+    lines = Path("/proc/self/smaps").read_text().splitlines()
+    maps = [number for number, line in enumerate(lines) if line.endswith(name)]
+    assert maps
+    return sum(int(next(line for line in lines[number:] if line.startswith("Rss:")).split()[1]) for number in maps)
 
 
 def test_a_process_killed_while_it_writes_leaves_whole_batches(tmp_path):
