@@ -128,7 +128,7 @@ def build_later(
     to end - 1, in the prefixes from base on.
     """
     load, store, lift, combine = ops.load, ops.store, ops.lift, ops.combine
-    forward_four, backward_four = _four_chunks(ops, jit)
+    leave, (forward_four, backward_four) = build_leave(ops, jit), _four_chunks(ops, jit)
 
     @jit
     def forward(columns: Any, start: int, length: int, prefixes: Any, base: int) -> Any:
@@ -159,16 +159,6 @@ def build_later(
                 total = combine(total, lift(columns, row + i), i, 1)
             store(totals, chunk, total)
             row += length
-
-    @jit
-    def leave(cut: Plan, leaving: Any, totals: Any) -> None:
-        """The period is over: its totals, summed up from the right, are what will leave (restores I2)."""
-        last = cut.n_chunks if cut.rest > 0 else cut.n_chunks - 1
-        suffix = load(totals, last)
-        store(leaving, last, suffix)
-        for j in range(last - 1, -1, -1):
-            suffix = combine(load(totals, j), suffix, cut.length, cut.rows - (j + 1) * cut.length)
-            store(leaving, j, suffix)
 
     @jit
     def middle(cut: Plan, leaving: Any, chunk: int, entered: Any) -> Any:
@@ -236,7 +226,7 @@ def build_later(
         entered, chunk = lift(columns, begin), 0
         while start < end:
             if chunk == 0:
-                leave(cut, room.leaving, room.totals)
+                leave(cut, cut.n_chunks if cut.rest > 0 else cut.n_chunks - 1, room.leaving, room.totals)
             at = Place(start, chunk, start if in_place else start - answered)
             is_rest = chunk == cut.n_chunks
             if end - start >= LANES * cut.length and not is_rest:
@@ -257,6 +247,22 @@ def build_later(
                 answered = start
 
     return later_answers
+
+
+def build_leave(ops: Values, jit: Jit) -> Function:
+    """Make leave(plan, last, leaving, totals), for a period whose last chunk has that number."""
+    load, store, combine = ops.load, ops.store, ops.combine
+
+    @jit
+    def leave(cut: Any, last: int, leaving: Any, totals: Any) -> None:
+        """The period is over: its totals, summed up from the right, are what will leave (restores I2)."""
+        suffix = load(totals, last)
+        store(leaving, last, suffix)
+        for j in range(last - 1, -1, -1):
+            suffix = combine(load(totals, j), suffix, cut.length, cut.rows - (j + 1) * cut.length)
+            store(leaving, j, suffix)
+
+    return leave
 
 
 def _four_chunks(ops: Values, jit: Jit) -> tuple[Function, Function]:

@@ -34,7 +34,7 @@ def n_threads() -> int:
 def parts(n: int, rows: int) -> list[tuple[int, int]]:
     """Cut n rows into ranges for threads; all but the first have a whole window before them."""
     count = min(n_threads(), n // WORTHWHILE)
-    if count < 2 or 2 * rows > n // count:  # the totals of the window before would be read twice
+    if count < 2 or 3 * rows > 2 * (n // count):  # the window before a part is read once more, for its totals
         return [(0, n)]
     edges = [n * k // count for k in range(count + 1)]
     return list(itertools.pairwise(edges))

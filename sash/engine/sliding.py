@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypedDict, Unpack
 
 import numpy as np
 
-from sash.aggregators import boundary_scan, find, four_windows
+from sash.aggregators import beside, boundary_scan, find, four_windows
 from sash.aggregators.contract import Algorithm, Fifo
 from sash.algebra.monoid import Function, Monoid
 from sash.algebra.state import Scalar
@@ -32,7 +32,7 @@ from sash.engine.tasks import Kind, Task, answers_for, as_asked, columns_for, ki
 from sash.errors import DeclarationError, UnsupportedError
 from sash.windows.frames import Frames, time_frames
 
-LONG = 512  # rows of windows whose partials are kept among the answers: beyond, one scan beats four windows at a time
+LONG = 48  # rows of windows of single numbers: beyond, scans side by side beat four windows at a time
 
 
 class Further(TypedDict, total=False):
@@ -231,9 +231,11 @@ def _scanner(monoid: Monoid, are_four: bool, is_long: bool) -> tuple[Any, Values
     ops, state = values(monoid), monoid.state
     answers = ops.results(0)[0]
     in_place = isinstance(state, Scalar) and isinstance(answers, np.ndarray) and answers.dtype == state.dtype
-    if are_four and is_arithmetic(monoid) and not (in_place and is_long):
-        return four_windows, ops, entry(four_windows.build(ops, compiled))
     is_answer = in_place and monoid.lower is None
+    if are_four and is_arithmetic(monoid):
+        if in_place and is_long:
+            return beside, ops, entry(beside.build(ops, compiled, is_answer=is_answer))
+        return four_windows, ops, entry(four_windows.build(ops, compiled))
     return boundary_scan, ops, entry(boundary_scan.build(ops, compiled, in_place=in_place, is_answer=is_answer))
 
 

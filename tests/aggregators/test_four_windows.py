@@ -9,39 +9,13 @@ import pytest
 
 import sash
 from sash.aggregators import boundary_scan, four_windows
-from sash.compiling.cells import Values
 from sash.compiling.jit import interpreted
 from sash.compiling.straight import is_straight
 from sash.engine import parallel
+from tests.aggregators.texts import text_of, texts, windows_of
 
 FOUR_PIECES = 4 * four_windows.FOUR * four_windows.PIECE
 WINDOWS = (*range(8, 17), 67, 68, 71, 72, 73, 100, 1023, 1024, 1027)
-
-
-def strings(calls):
-    """Partials that are strings, and whether their parts were as long as said: lost, repeated, swapped rows show."""
-
-    def combine(older, newer, n_older, n_newer):
-        calls.append(1)
-        is_told = (len(older[0]), len(newer[0])) == (n_older, n_newer)
-        return older[0] + newer[0], older[1] and newer[1] and is_told
-
-    def lower(results, i, partial, n):
-        assert partial[1]
-        assert len(partial[0]) == n
-        results[i] = partial[0]
-
-    def store(pool, i, partial):
-        pool[i] = partial
-
-    return Values(
-        load=lambda pool, i: pool[i], store=store, lift=lambda column, i: (column[i], True), combine=combine,
-        lower=lower, slice=None, allocate=lambda n: [("", False)] * n, results=lambda n: [None] * n,
-    )  # fmt: skip
-
-
-def windows_of(column, rows):
-    return [column[max(0, i + 1 - rows) : i + 1] for i in range(len(column))]
 
 
 @pytest.mark.parametrize("rows", [8, 9, 10, 11, 15, 37, 38, 39, 40, 203])
@@ -50,29 +24,29 @@ def test_rows_are_combined_in_order_with_their_counts(rows, monkeypatch):
     monkeypatch.setattr(boundary_scan, "LONGEST", 4)
     monkeypatch.setattr(four_windows, "FEW", 3)
     for n in (1, 3, 7, rows - 1, rows, rows + 1, rows + 5, rows + 35, rows + 130):
-        column = "".join(chr(0x4E00 + i) for i in range(n))
-        ops = strings([])
+        column = text_of(n)
+        ops = texts([])
         cut = four_windows.plan(rows)
         results = ops.results(n)
         four_windows.build(ops, interpreted)(column, 0, n, cut, four_windows.memory(ops, cut), results)
-        assert results == windows_of(column, rows)
+        assert results == [windows_of(column, rows)]
 
 
 @pytest.mark.parametrize("begin", [40, 41, 42, 43])
 def test_a_part_begins_where_there_is_a_window_before_it(begin, monkeypatch):
     monkeypatch.setattr(four_windows, "PIECE", 8)
     monkeypatch.setattr(four_windows, "FEW", 3)
-    column = "".join(chr(0x4E00 + i) for i in range(150))
-    ops, cut = strings([]), four_windows.plan(40)
+    column = text_of(150)
+    ops, cut = texts([]), four_windows.plan(40)
     results = ops.results(150)
     four_windows.build(ops, interpreted)(column, begin, 149, cut, four_windows.memory(ops, cut), results)
-    assert results == [None] * begin + windows_of(column, 40)[begin:149] + [None]
+    assert results == [[None] * begin + windows_of(column, 40)[begin:149] + [None]]
 
 
 @pytest.mark.parametrize("rows", [1024, 4096, 2**14])
 def test_combines_less_than_five_times_a_row(rows):
     n, calls = 5 * rows, []
-    ops, cut = strings(calls), four_windows.plan(rows)
+    ops, cut = texts(calls), four_windows.plan(rows)
     ops = ops._replace(combine=lambda *given: calls.append(1), lower=lambda results, i, partial, n: None)
     four_windows.build(ops, interpreted)("x" * n, 0, n, cut, four_windows.memory(ops, cut), None)
     assert len(calls) < 5 * n
