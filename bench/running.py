@@ -1,16 +1,14 @@
 """Runs experiments one after the other, shows how far they are, and notes what came out.
 
-Each one on Spark has a process of its own, if there are several: a session has its settings and its memory for life,
-and Java's compilers would know from one experiment what the next is timed for. Each has a limit of time; in this
-process it is an alarm, which a call of compiled code that never returns does not hear.
+If there are several, each has a process of its own, and a limit of time. What one leaves behind would be in the way
+of the next: a session of Spark keeps its settings and its memory for life, Java's compilers would know from one what
+the next is timed for, and Python's collector looks at all objects that are alive whenever a time is taken.
 """
 
 from __future__ import annotations
 
-import signal
 import subprocess
 import sys
-import threading
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -47,54 +45,31 @@ def run_all(experiments: Sequence[Experiment], size: Size) -> list[str]:
     """Run experiments, each noted when it is done; the names of those that failed or could not run."""
     left_out, began = [], time.perf_counter()
     for number, experiment in enumerate(experiments, 1):
-        title = f"[{number}/{len(experiments)}, {(time.perf_counter() - began) / 60:.0f} min] {experiment.name}"
+        if len(experiments) > 1:
+            print(f"[{number}/{len(experiments)}, {(time.perf_counter() - began) / 60:.0f} min] ", end="", flush=True)
         if lacks(experiment):
-            print(f"{title}: left out, {lacks(experiment)}", flush=True)
+            print(f"{experiment.name}: left out, {lacks(experiment)}", flush=True)
             left_out.append(experiment.name)
             continue
         try:
-            if is_on_spark(experiment) and len(experiments) > 1:
-                _run_apart(experiment, size, title)
-            else:
-                with limited(LIMIT_S):
-                    run_one(experiment, size, title)
+            _run_apart(experiment, size) if len(experiments) > 1 else run_one(experiment, size)
         except Exception:  # noqa: BLE001 - whatever it is, the others run on through the night
-            print(f"{title}: FAILED\n{traceback.format_exc()}", flush=True)
+            print(f"{experiment.name}: FAILED\n{traceback.format_exc()}", flush=True)
             left_out.append(experiment.name)
     return left_out
 
 
-def _run_apart(experiment: Experiment, size: Size, title: str) -> None:
+def _run_apart(experiment: Experiment, size: Size) -> None:
     """Run one in a process of its own, which prints and notes what came out."""
-    print(f"{title}: in a process of its own", flush=True)
     command = [sys.executable, "-m", "bench", experiment.name, *(["--quick"] if size > Size.FULL else [])]
     code = run_within(command, LIMIT_S).returncode
     if code:
         raise subprocess.CalledProcessError(code, command)
 
 
-@contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    """Raise TimeoutError in what takes longer, as soon as it is in Python; only the main thread hears alarms."""
-    if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "SIGALRM"):
-        yield
-        return
-
-    def over(*_: Any) -> None:
-        raise TimeoutError(f"not done in {seconds:,.0f} s")
-
-    before = signal.signal(signal.SIGALRM, over)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-
-
-def run_one(experiment: Experiment, size: Size, title: str) -> tuple[list[Row], list[Claim]]:
+def run_one(experiment: Experiment, size: Size) -> tuple[list[Row], list[Claim]]:
     """Run one experiment, print what it found, and note it: in history, or aside if it was quick."""
-    print(f"{title}: {experiment.title}", flush=True)
+    print(f"{experiment.name}: {experiment.title}", flush=True)
     began, rows = time.perf_counter(), []
     with progress() as show:
         for row in experiment.run(size):
