@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import shutil
 import sys
 import tempfile
@@ -40,6 +41,7 @@ SCHEMA = "k long, ts timestamp, x double"
 EPOCH = int(datetime(2024, 1, 1, tzinfo=UTC).timestamp() * 1e6)
 SECOND = 1_000_000
 HOUR = 3_600 * SECOND
+OLD = 1_700_000_000  # seconds: when files were changed last, one after the other
 N_REAL = 20  # micro-batches of real data
 N_TURNS = 2  # of what is compared with a stateless pass
 N_STEADY, N_WARM = 20, 10  # micro-batches where Java must have compiled all it will, and how many are left out
@@ -74,12 +76,14 @@ class Bench:
         self._number = 0
 
     def write(self, batches: list[Any]) -> str:
-        """Files of one micro-batch each, in their order."""
+        """Files of one micro-batch each, in their order: Spark goes by when a file was changed, to the millisecond."""
         self._number += 1
         path = self.folder / f"rows{self._number}"
         path.mkdir()
         for number, batch in enumerate(batches):
-            pq.write_table(batch, path / f"{number:05}.parquet", row_group_size=max(1, -(-batch.num_rows // GROUPS)))
+            file = path / f"{number:05}.parquet"
+            pq.write_table(batch, file, row_group_size=max(1, -(-batch.num_rows // GROUPS)))
+            os.utime(file, (OLD + number, OLD + number))
         return str(path)
 
     def read(self, path: str, schema: str = SCHEMA) -> Any:
