@@ -19,6 +19,7 @@ from sash.spark.shipping import pack, unpack
 from sash.spark.workers import end_task
 from sash.streams.blocks import read_table, write_table
 from sash.streams.contract import HASH
+from sash.streams.pages import HOT, PAGE
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Outcome, seed, take
 from sash.streams.slices import Slicing, slicing_of
@@ -32,7 +33,7 @@ ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
 TO_COMPRESS = 2 * PIECE_BYTES  # in a piece: seldom half of it is left
 COMPRESSED = "z"  # before the text of such a block; other texts begin with a letter below seven
 N_PIECES = "n_pieces"  # in which the history of a shard comes
-KINDS = ("page", "piece", "spine", "chunk")  # of blocks, each a map
+KINDS = (PAGE, "piece", "spine", "chunk")  # of blocks, each a map
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
 
 
@@ -146,17 +147,25 @@ class SparkBlocks:
         self._maps = {kind: handle.getMapState(kind, NUMBER, DATA) for kind in KINDS}
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
-        found = self._head.get() if kind == HEAD else self._maps[kind].getValue((number,))
+        found = self._head.get() if kind == HEAD else self._map(kind).getValue(_place(kind, number))
         return None if found is None else _read(found[0])
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
         if kind == HEAD:
             self._head.update((to_text(data),))
         else:
-            self._maps[kind].updateValue((number,), (COMPRESSED + to_text(compress(data)),))
+            self._map(kind).updateValue(_place(kind, number), (COMPRESSED + to_text(compress(data)),))
 
     def delete(self, kind: str, number: int) -> None:  # noqa: D102
-        self._maps[kind].removeKey((number,))
+        self._map(kind).removeKey(_place(kind, number))
+
+    def _map(self, kind: str) -> Any:
+        return self._maps[PAGE if kind == HOT else kind]
+
+
+def _place(kind: str, number: int) -> tuple[int]:
+    """Where a block is in its map; the one of hot rows is among pages, before the first."""
+    return (-1,) if kind == HOT else (number,)
 
 
 def _read(text: str) -> bytes:

@@ -47,10 +47,12 @@ def eager(now: Situation, rows: Any) -> list[Any]:
 
 def _answered(now: Situation, rows: Any) -> list[Any]:
     rows, large = now.large.take_out(rows)
-    numbers, stored = now.stored(rows)
-    held = Held.of(now, stored, rows.select(now.plan.kept_schema.names))
+    numbers, stored = now.stored(rows, is_whole=not now.plan.may_wait_hot)
+    new = rows.select(now.plan.kept_schema.names)
+    held = Held.of(now, stored, new)
     now.counts.keys += held.n_keys + len(large)
     out = held.on_grid() if now.plan.is_grid else held.with_answers(rows)
+    now.pages.save_hot(new)
     now.pages.save(numbers, now.large.promote(held))
     return [out, *(answered_large(now, chunks, own) for chunks, own in large)]
 

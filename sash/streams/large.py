@@ -55,9 +55,11 @@ class LargeKeys:
         found = []
         for number, own in self.hashes.items():
             places = np.flatnonzero(hashes == own)
-            if len(places):
-                chunks = self._chunks(number)
-                places = places[self._is_key(chunks.key, rows, places)]
+            if len(places) == 0:
+                continue
+            chunks = self._chunks(number)
+            places = places[self._is_key(chunks.key, rows, places)]
+            if len(places):  # else all are of another key with that hash
                 is_small[places] = False
                 found.append((chunks, in_order(self.plan, rows.take(pa.array(places)))))
         return rows.filter(pa.array(is_small)) if found else rows, found
@@ -77,8 +79,11 @@ class LargeKeys:
         return codes[1:] == codes[0]
 
     def promote(self, held: Held) -> Any:
-        """Give keys with too many rows in reach chunks of their own; the rows in reach of all others."""
-        mask = held.reach
+        """Give keys with too many rows in reach chunks of their own; the rows in reach of all others.
+
+        Of rows in pages that are written anew, that is: the others stay where they are.
+        """
+        mask = held.reach & held.now.pages.is_written(held.rows)
         if mask.sum() <= LARGE or not self.bridges:
             return held.in_reach(mask)
         starts = np.flatnonzero(held.begins)

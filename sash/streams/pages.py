@@ -8,12 +8,18 @@ size on average, the oldest one that has not been is divided in two. Nothing is 
 A call of Spark's state takes a tenth of a millisecond beside what its bytes take, so the first pages are large
 (pages_for): a shard of few of them is read in few calls. One of many has small pages, because a row reads a whole one.
 
-    I1  all rows of a key are in one page, next to each other, in order
+A page has many rows for each that comes. So new rows wait in one block for all pages, as hot ones, and a page is
+written anew when there are enough of its own; until then it is read, and of its rows those of the keys in question are
+taken. Rows that no window can reach any more stay in it for so long.
+
+    I1  all rows of a key are in one page, next to each other, in order, or hot, in the order in which they came
     I2  a page without rows has no block
+    I3  the rows of a key in its page came before those of it that are hot
 
 A block has each key once, with how many rows it has; then the other columns of all rows.
 
-Costs: a page read and a page written for each key touched, at most; amortised O(1) divisions for each row added.
+Costs: a page read for each key touched, at most, and a page written for every few rows that come to it; all hot rows,
+at most MOST_HOT and those of a micro-batch, read and written. Amortised O(1) divisions for each row added.
 """
 
 from __future__ import annotations
@@ -28,13 +34,16 @@ import pyarrow as pa
 from sash.errors import FormatError
 from sash.frames.buffers import single
 from sash.frames.changes import changes_within
-from sash.streams.blocks import one_batch, read_rows
+from sash.streams.blocks import one_batch, read_rows, write_rows
 from sash.streams.contract import HASH, Blocks
 
 PAGE = "page"
 SIZE = 32 * 1024  # bytes of a page on average, above which pages are divided
 LARGE = 32  # times as large are the pages of a shard,
 FEW = 4  # as long as these are enough: to read all of it takes little then, and fewer calls take less
+HOT = "hot"  # the kind of the one block of hot rows
+FEW_HOT = 8  # rows for a page of SIZE, below which it is not worth to write it anew
+MOST_HOT = 4_096  # rows: with more, pages that are read are written too
 COUNT = "__sash_count"  # of the rows of a key
 LENGTH = struct.Struct("<q")  # of the keys of a page, before them
 
@@ -58,16 +67,61 @@ class Pages:
 
     # --- reading ------------------------------------------------------------------------------------
 
+    def fetch(self, hashes: Any, turn: int, *, is_whole: bool) -> tuple[Any, Any]:
+        """The pages to write anew for new rows with these hashes, and the rows that matter.
+
+        These are all rows of pages to write, and of others those of the same keys. The page whose turn it is is written
+        in any case; if `is_whole`, so are all pages with new rows.
+        """
+        places, hot = self.of(hashes), self._read_hot()
+        own_hot = self.of(hot.column(HASH).to_numpy())
+        n_new, n_hot = (np.bincount(each, minlength=self.n_pages) for each in (places, own_hot))
+        is_read = n_new > 0
+        is_full = is_whole or hot.num_rows > MOST_HOT
+        self._is_written = is_read & (is_full | (n_new + n_hot >= self._worthwhile))
+        self._is_written[turn] = True
+        numbers = np.flatnonzero(self._is_written)
+        others = np.flatnonzero(is_read & ~self._is_written)
+        stored = [self.load(numbers.tolist())]
+        if len(others) or hot.num_rows:
+            wanted = np.unique(hashes)
+            stored.append(self._load(others.tolist(), wanted))
+            is_own = self._is_written[own_hot] | np.isin(hot.column(HASH).to_numpy(), wanted)
+            stored.append(hot.filter(pa.array(is_own)))
+        return numbers, pa.concat_tables(stored)
+
+    def is_written(self, rows: Any) -> Any:
+        """Which rows are in pages that are written anew."""
+        if self._is_written.all():
+            return np.ones(rows.num_rows, np.bool_)
+        return self._is_written[self.of(rows.column(HASH).to_numpy())]
+
     def load(self, numbers: Iterable[int]) -> Any:
-        """The rows of some pages, as a table."""
+        """The rows of some pages, which will be written anew, as a table."""
+        return self._load(numbers, None)
+
+    def _load(self, numbers: Iterable[int], wanted: Any) -> Any:
+        """The rows of some pages, of all keys or of those with some hashes."""
         keys, rest = [], []
         for number in numbers:
             data = self._blocks.get(PAGE, number)
             if data is not None:
-                self.n_bytes -= len(data)  # until it is written again
+                self.n_bytes -= len(data) if wanted is None else 0  # until it is written again
                 keys.append(read_rows(data, self._keys, LENGTH.size))
                 rest.append(read_rows(data, self._rest, LENGTH.size + _length(data)))
-        return self._joined(pa.Table.from_batches(keys, self._keys), pa.Table.from_batches(rest, self._rest))
+        parts = pa.Table.from_batches(keys, self._keys), pa.Table.from_batches(rest, self._rest)
+        return self._joined(*(parts if wanted is None else _of_keys(*parts, wanted)))
+
+    def _read_hot(self) -> Any:
+        data = self._blocks.get(HOT, 0)
+        batches = [] if data is None else [read_rows(data, self._schema)]
+        self._hot = pa.Table.from_batches(batches, self._schema)
+        return self._hot
+
+    @property
+    def _worthwhile(self) -> int:
+        """How many rows a page should have got before it is written anew: the more, the larger pages are."""
+        return FEW_HOT * max(1, self.n_bytes // (self.n_pages * SIZE))
 
     def _joined(self, keys: Any, rest: Any) -> Any:
         """Rows with their keys."""
@@ -78,6 +132,15 @@ class Pages:
         return pa.table([columns[name] for name in self._schema.names], schema=self._schema)
 
     # --- writing ------------------------------------------------------------------------------------
+
+    def save_hot(self, new: Any) -> None:
+        """Let new rows wait whose pages are not written anew, and those that waited for such pages."""
+        left = [each.filter(pa.array(~self.is_written(each))) for each in (self._hot, new)]
+        hot = pa.concat_tables(left).combine_chunks()
+        if hot.num_rows:
+            self._blocks.put(HOT, 0, write_rows(hot))
+        elif self._hot.num_rows:
+            self._blocks.delete(HOT, 0)
 
     def save(self, numbers: Any, rows: Any) -> None:
         """Write some pages anew: these are all their rows, those of a key next to each other (I1)."""
@@ -135,6 +198,13 @@ def pages_for(n_bytes: int) -> int:
     """How many pages a shard should have: few large ones at first, and from twice as many bytes on small ones."""
     beyond = n_bytes - FEW * LARGE * SIZE
     return min(n_bytes // SIZE, max(n_bytes // (LARGE * SIZE), 2 * beyond // SIZE)) + 1
+
+
+def _of_keys(keys: Any, rest: Any, wanted: Any) -> tuple[Any, Any]:
+    """The keys with some hashes, and the other columns of their rows."""
+    found = np.isin(keys.column(HASH).to_numpy(), wanted)
+    rows = np.repeat(found, keys.column(COUNT).to_numpy())
+    return keys.filter(pa.array(found)), rest.filter(pa.array(rows))
 
 
 def _length(data: bytes) -> int:

@@ -70,6 +70,14 @@ class Plan:
         """Whether a policy decides how far back the window reaches."""
         return any(extent.policy is not None for extent in self.extents)
 
+    @property
+    def may_wait_hot(self) -> bool:
+        """Whether new rows may wait beside their pages, with rows in them that no window can reach any more.
+
+        A policy would take what it has given up for what it has left; a revision changes rows that are in pages.
+        """
+        return self.streaming.emit != "revise" and not self.has_policy and not self.is_grid
+
     @cached_property
     def read(self) -> list[str]:
         """The columns that keys, order and aggregates read."""

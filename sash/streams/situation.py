@@ -7,8 +7,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-import numpy as np
-
 from sash.streams.contract import HASH, Counts
 from sash.streams.large import LargeKeys
 from sash.streams.pages import Pages
@@ -50,14 +48,10 @@ class Situation:
         self.counts.engine_us += (time.perf_counter_ns() - begin) // 1_000
         return found
 
-    def stored(self, rows: Any) -> tuple[Any, Any]:
-        """The pages of the keys of some rows, and all rows in them.
+    def stored(self, rows: Any, *, is_whole: bool = True) -> tuple[Any, Any]:
+        """The pages to write anew, and what is stored in them, and of the keys of some rows elsewhere.
 
         One page more is looked at each time, in turn: so keys that have fallen silent are forgotten too.
         """
         self.swept += 1
-        is_touched = np.zeros(self.pages.n_pages, np.bool_)
-        is_touched[self.pages.of(rows.column(HASH).to_numpy())] = True
-        is_touched[self.swept % self.pages.n_pages] = True
-        numbers = np.flatnonzero(is_touched)
-        return numbers, self.pages.load(numbers.tolist())
+        return self.pages.fetch(rows.column(HASH).to_numpy(), self.swept % self.pages.n_pages, is_whole=is_whole)

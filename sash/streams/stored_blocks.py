@@ -37,7 +37,7 @@ from sash.engine import snapshot
 from sash.errors import DeclarationError, FormatError, StoreAccessError, StoreError
 from sash.stores.contract import Store
 from sash.streams.contract import AT_THE_END, Counts
-from sash.streams.pages import PAGE
+from sash.streams.pages import HOT, PAGE
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Outcome, take
 from sash.streams.timing import watermark_after
@@ -45,7 +45,7 @@ from sash.streams.timing import watermark_after
 NAME_MAX = 200  # bytes of a name in a key; the digest of a longer one stands for it
 TRIES = 8  # while another task works on the same shard
 CHECKSUM = 8  # bytes before each block
-MAY_LACK = (HEAD, PAGE)  # kinds that are asked for without knowing whether there are any
+MAY_LACK = (HEAD, PAGE, HOT)  # kinds that are asked for without knowing whether there are any
 OTHERWISE = "Restore the store as it was, or begin anew with another checkpoint and another name."
 
 
@@ -93,7 +93,7 @@ class StoreBlocks:
         if self._before.batch == turn.batch:
             self._undo()
         self._undone = frozenset(self._old)
-        self._there = dict(self._before.there)
+        self._there = dict.fromkeys(MAY_LACK, 0) | self._before.there
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         key = _block(kind, number)
