@@ -119,9 +119,13 @@ class Pages:
         return self._hot
 
     @property
-    def _worthwhile(self) -> int:
-        """How many rows a page should have got before it is written anew: the more, the larger pages are."""
-        return FEW_HOT * max(1, self.n_bytes // (self.n_pages * SIZE))
+    def _worthwhile(self) -> Any:
+        """How many rows each page should have got before it is written anew: the more, the larger pages are.
+
+        Not the same for all: keys with a row in each micro-batch would have all their pages written in the same.
+        """
+        few = FEW_HOT * max(1, self.n_bytes // (self.n_pages * SIZE))
+        return few + np.arange(self.n_pages) % few
 
     def _joined(self, keys: Any, rest: Any) -> Any:
         """Rows with their keys."""
