@@ -26,7 +26,7 @@ NO_BAR = ("Peers", "one of the list; DESIGN.md has no bar for it")
 LONG_NS, VERY_LONG_NS = 2_000_000_000, 5_000_000_000
 EVENTS = ("max", "sum", "mean", "var")
 CALLS = "the four calls alone"
-SUBTRACTS = "it adds what comes and subtracts what leaves, which drifts; ours only combines, up to three times a row"
+SUBTRACTS = "it adds what comes and subtracts what leaves, which drifts; ours only combines, up to five times a row"
 
 
 def _columns(size: Size) -> Iterator[Row]:
