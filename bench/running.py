@@ -52,7 +52,10 @@ def run_all(experiments: Sequence[Experiment], size: Size) -> list[str]:
             left_out.append(experiment.name)
             continue
         try:
-            _run_apart(experiment, size) if len(experiments) > 1 else run_one(experiment, size)
+            if len(experiments) > 1:
+                _run_apart(experiment, size)
+            else:
+                run_one(experiment, size)
         except Exception:  # noqa: BLE001 - whatever it is, the others run on through the night
             print(f"{experiment.name}: FAILED\n{traceback.format_exc()}", flush=True)
             left_out.append(experiment.name)

@@ -71,9 +71,10 @@ class Pages:
         """The pages to write anew for new rows with these hashes, and the rows that matter.
 
         These are all rows of pages to write, and of others those of the same keys. The page whose turn it is is written
-        in any case; if `is_whole`, so are all pages with new rows.
+        in any case; if `is_whole`, so are all pages with new rows, and there are no hot ones.
         """
-        places, hot = self.of(hashes), self._read_hot()
+        self._hot = self._schema.empty_table() if is_whole else self._read_hot()
+        places, hot = self.of(hashes), self._hot
         own_hot = self.of(hot.column(HASH).to_numpy())
         n_new, n_hot = (np.bincount(each, minlength=self.n_pages) for each in (places, own_hot))
         is_read = n_new > 0
@@ -115,8 +116,7 @@ class Pages:
     def _read_hot(self) -> Any:
         data = self._blocks.get(HOT, 0)
         batches = [] if data is None else [read_rows(data, self._schema)]
-        self._hot = pa.Table.from_batches(batches, self._schema)
-        return self._hot
+        return pa.Table.from_batches(batches, self._schema)
 
     @property
     def _worthwhile(self) -> Any:

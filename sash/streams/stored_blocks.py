@@ -2,7 +2,7 @@
 
     stream/<name>/owner                     which run may write: its epoch, and a token of its own
     stream/<name>/query                     checkpoint, number of shards, newest time after each of the last two batches
-    stream/<name>/<shard>/record            epoch and batch of the last commit, and which pages there are
+    stream/<name>/<shard>/record            epoch and batch of the last commit, which pages there are, if rows are hot
     stream/<name>/<shard>/undo              what the blocks that this commit wrote were before
     stream/<name>/<shard>/<kind>/<number>   a block, behind a checksum of its key and bytes
 
@@ -10,7 +10,7 @@ What a shard does in a batch is one atomic write: blocks, record and undo.
 
     S1  the blocks of a shard are its state after the batch that its record names
     S2  with undo put over them, they are its state one batch before
-    S3  a block that was written and not deleted is there: pages by the record, others because a block lists them
+    S3  a block that was written and not deleted is there: pages and hot rows by the record, others as blocks list them
 
 A batch may be done again at any time until the next begins: by a task that is tried again, by two tasks at once, by a
 sink that reads answers twice, by a run that was killed. By S2 it begins from the same state; so the same rows give the

@@ -17,7 +17,6 @@ from tests.streams.test_parity import EAGER, GRIDS, WINDOWS, aggregates, check_e
 
 pytestmark = pytest.mark.usefixtures("interpreted", "small_pages")
 
-CHECKS = {"final": check_final, "eager": check_eager, "revise": check_revise}
 FEW = settings(max_examples=max(settings.default.max_examples // 5, 1))
 cuts = st.lists(st.integers(0, 3), max_size=20)
 W = sash.window(by="k", order_by="ts")
