@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from pyspark.errors import SparkRuntimeException
 
-from sash.spark.seven_bits import from_text
+from sash.spark.seven_bits import from_texts
 from sash.spark.shards import KINDS
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Head
@@ -50,4 +50,4 @@ def _head(session: SparkSession, checkpoint: str, operator: int) -> Head | None:
         if error.getCondition() == NOTHING_YET:
             return None
         raise
-    return Head.load(from_text(rows[0]["data"])) if rows else None
+    return Head.load(bytes(from_texts([rows[0]["data"]])[0])) if rows else None

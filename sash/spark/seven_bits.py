@@ -9,6 +9,9 @@ move, in a third of the time or less (measured with blocks of 32 kB).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 
 LOW28, LOW14, LOW7 = np.uint64(0xFFFFFFF), np.uint64(0x00003FFF00003FFF), np.uint64(0x007F007F007F007F)
@@ -29,12 +32,12 @@ def to_text(data: bytes) -> str:
     return chr(added) + words.tobytes().decode("ascii")
 
 
-def from_text(text: str) -> bytes:
-    """Read what `to_text` wrote."""
-    words = np.frombuffer(text.encode("ascii"), "<u8", offset=1)
+def from_texts(texts: Sequence[str]) -> list[memoryview]:
+    """Read what `to_text` wrote, all of it at once: of small texts NumPy takes longer to begin than to go on."""
+    words = np.frombuffer("".join([text[1:] for text in texts]).encode("ascii"), "<u8")
     words = (words & LOW7) | ((words & MOVED7) >> ONE)
     words = (words & LOW14) | ((words & MOVED14) >> TWO)
     words = (words & LOW28) | (words >> LANE << HALF)
-    data = np.ascontiguousarray(words.view(np.uint8).reshape(-1, 8)[:, :7]).tobytes()
-    added = ord(text[0])
-    return data[: len(data) - added] if added else data
+    data = np.ascontiguousarray(words.view(np.uint8).reshape(-1, 8)[:, :7]).reshape(-1).data
+    ends = list(accumulate(len(text) // 8 * 7 for text in texts))
+    return [data[begin : end - ord(text[0])] for text, begin, end in zip(texts, [0, *ends], ends, strict=False)]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -14,7 +14,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from sash.spark.pieces import PIECE_BYTES, pieces_of
 from sash.spark.planes import compress, expand
-from sash.spark.seven_bits import from_text, to_text
+from sash.spark.seven_bits import from_texts, to_text
 from sash.spark.shipping import pack, unpack
 from sash.spark.workers import end_task
 from sash.streams.blocks import read_table, write_table
@@ -32,6 +32,7 @@ ROWS_FOLDED = 1 << 18  # at least, where they are put together by slices: the mo
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
 TO_COMPRESS = 2 * PIECE_BYTES  # in a piece: seldom half of it is left
 COMPRESSED = "z"  # before the text of such a block; other texts begin with a letter below seven
+AT_ONCE = 64  # blocks that are read before they are expanded: more would not stay in the processor's cache
 N_PIECES = "n_pieces"  # in which the history of a shard comes
 KINDS = (PAGE, "piece", "spine", "chunk")  # of blocks, each a map
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
@@ -147,8 +148,16 @@ class SparkBlocks:
         self._maps = {kind: handle.getMapState(kind, NUMBER, DATA) for kind in KINDS}
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
-        found = self._head.get() if kind == HEAD else self._map(kind).getValue(_place(kind, number))
-        return None if found is None else _read(found[0])
+        return self.get_many(kind, [number])[0]
+
+    def get_many(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:  # noqa: D102
+        found: list[bytes | None] = []
+        for begin in range(0, len(numbers), AT_ONCE):
+            found += _read([self._value(kind, number) for number in numbers[begin : begin + AT_ONCE]])
+        return found
+
+    def _value(self, kind: str, number: int) -> Any:
+        return self._head.get() if kind == HEAD else self._map(kind).getValue(_place(kind, number))
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
         if kind == HEAD:
@@ -168,9 +177,13 @@ def _place(kind: str, number: int) -> tuple[int]:
     return (-1,) if kind == HOT else (number,)
 
 
-def _read(text: str) -> bytes:
-    """A block, which an earlier version may have written as it was."""
-    return bytes(expand(from_text(text[1:]))) if text.startswith(COMPRESSED) else from_text(text)
+def _read(values: Sequence[tuple[str] | None]) -> list[bytes | None]:
+    """Blocks out of their values; an earlier version may have written them as they were."""
+    texts = [value[0] for value in values if value is not None]
+    bodies = from_texts([text.removeprefix(COMPRESSED) for text in texts])
+    found = zip(texts, bodies, strict=True)
+    blocks = iter([bytes(expand(body) if text.startswith(COMPRESSED) else body) for text, body in found])
+    return [None if value is None else next(blocks) for value in values]
 
 
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]

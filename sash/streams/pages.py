@@ -25,7 +25,7 @@ at most MOST_HOT and those of a micro-batch, read and written. Amortised O(1) di
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -38,8 +38,8 @@ from sash.streams.blocks import one_batch, read_rows, write_rows
 from sash.streams.contract import HASH, Blocks
 
 PAGE = "page"
-SIZE = 32 * 1024  # bytes of a page on average, above which pages are divided
-LARGE = 32  # times as large are the pages of a shard,
+SIZE = 16 * 1024  # bytes of a page on average, above which pages are divided
+LARGE = 64  # times as large are the pages of a shard,
 FEW = 4  # as long as these are enough: to read all of it takes little then, and fewer calls take less
 HOT = "hot"  # the kind of the one block of hot rows
 FEW_HOT = 8  # rows for a page of SIZE, below which it is not worth to write it anew
@@ -97,15 +97,14 @@ class Pages:
             return np.ones(rows.num_rows, np.bool_)
         return self._is_written[self.of(rows.column(HASH).to_numpy())]
 
-    def load(self, numbers: Iterable[int]) -> Any:
+    def load(self, numbers: Sequence[int]) -> Any:
         """The rows of some pages, which will be written anew, as a table."""
         return self._load(numbers, None)
 
-    def _load(self, numbers: Iterable[int], wanted: Any) -> Any:
+    def _load(self, numbers: Sequence[int], wanted: Any) -> Any:
         """The rows of some pages, of all keys or of those with some hashes."""
         keys, rest = [], []
-        for number in numbers:
-            data = self._blocks.get(PAGE, number)
+        for data in self._blocks.get_many(PAGE, numbers):
             if data is not None:
                 self.n_bytes -= len(data) if wanted is None else 0  # until it is written again
                 keys.append(read_rows(data, self._keys, LENGTH.size))
@@ -208,7 +207,9 @@ def _of_keys(keys: Any, rest: Any, wanted: Any) -> tuple[Any, Any]:
     """The keys with some hashes, and the other columns of their rows."""
     found = np.isin(keys.column(HASH).to_numpy(), wanted)
     rows = np.repeat(found, keys.column(COUNT).to_numpy())
-    return keys.filter(pa.array(found)), rest.filter(pa.array(rows))
+    # Arrow asks every piece of every column about the rows to leave out; of one piece it just takes what is left
+    parts = ((keys, found), (rest, rows))
+    return tuple(part.combine_chunks().take(pa.array(np.flatnonzero(each))) for part, each in parts)
 
 
 def _length(data: bytes) -> int:

@@ -27,7 +27,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import astuple, dataclass, field, fields
 from typing import Any, NamedTuple
 
@@ -96,9 +96,16 @@ class StoreBlocks:
         self._there = dict.fromkeys(MAY_LACK, 0) | self._before.there
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
-        key = _block(kind, number)
-        if key not in self._new and key not in self._old:
-            self._read([key])
+        return self.get_many(kind, [number])[0]
+
+    def get_many(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:  # noqa: D102
+        keys = [_block(kind, number) for number in numbers]
+        unknown = [key for key in keys if key not in self._new and key not in self._old]
+        if unknown:
+            self._read(unknown)
+        return [self._found(kind, number, key) for number, key in zip(numbers, keys, strict=True)]
+
+    def _found(self, kind: str, number: int, key: bytes) -> bytes | None:
         value = self._new[key] if key in self._new else self._old[key]
         if value is not None:
             return self._opened(key, value)

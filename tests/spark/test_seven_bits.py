@@ -5,12 +5,12 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sash.spark.seven_bits import from_text, to_text
+from sash.spark.seven_bits import from_texts, to_text
 
 
-@given(st.binary(max_size=300))
-def test_bytes_come_back_as_they_were(data):
-    assert from_text(to_text(data)) == data
+@given(st.lists(st.binary(max_size=300), max_size=5))
+def test_bytes_come_back_as_they_were(several):
+    assert [bytes(found) for found in from_texts([to_text(data) for data in several])] == several
 
 
 @given(st.binary(max_size=300))

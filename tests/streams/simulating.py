@@ -33,6 +33,9 @@ class Memory(dict):
     def get(self, kind, number):
         return super().get((kind, number))
 
+    def get_many(self, kind, numbers):
+        return [self.get(kind, number) for number in numbers]
+
     def put(self, kind, number, data):
         assert isinstance(data, bytes)
         self[kind, number] = data

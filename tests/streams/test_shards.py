@@ -398,7 +398,7 @@ def test_rows_of_keys_never_seen_again_are_forgotten(emit):
 
 @pytest.mark.parametrize("emit", ["final", "eager", "revise"])
 def test_bytes_follow_the_keys_that_are_touched(emit, monkeypatch):
-    monkeypatch.setattr(pages, "SIZE", 4_096)  # so that a few thousand keys are enough for small pages
+    monkeypatch.setattr(pages, "SIZE", 2_048)  # so that a few thousand keys are enough for small pages
 
     def moved(n_keys):
         plan, blocks = plan_of(W.range("1 hour").agg(n=sash.count()).stream(emit=emit), {"n": pa.int64()}), Memory()

@@ -500,7 +500,7 @@ def test_where_the_state_is_does_not_change_what_it_is():
 
 
 def test_bytes_read_and_written_do_not_follow_the_size_of_the_state(monkeypatch):
-    monkeypatch.setattr(pages, "SIZE", 1_024)  # so that 6,000 keys are enough for small pages
+    monkeypatch.setattr(pages, "SIZE", 512)  # so that 6,000 keys are enough for small pages
     spec = sash.window(by="k", order_by="ts").range("1 hour").agg(n=sash.count()).stream(emit="eager")
     written = []
     for n_keys in (300, 6_000):
@@ -515,3 +515,34 @@ def test_bytes_read_and_written_do_not_follow_the_size_of_the_state(monkeypatch)
         now = dict(store.scan())
         written.append(sum(len(now[key]) for key in now if now[key] != before.get(key)))
     assert written[1] < 6 * written[0]  # a page of 300 keys is small yet; that of 6,000 has its size
+
+
+def test_a_store_is_asked_for_all_pages_of_a_micro_batch_at_once(monkeypatch):
+    monkeypatch.setattr(pages, "SIZE", 64)
+    monkeypatch.setattr(pages, "LARGE", 1)  # so that hundreds of keys have a hundred pages
+    spec = sash.window(by="k", order_by="ts").range("1 hour").agg(n=sash.count()).stream(emit="eager")
+    store = Asked()
+    run = Run(store, spec, n_shards=1)
+    run.plan = Plan((spec,), SMALL, {"n": pa.int64()}, 1)
+    run.do(0, small(*((n, n, 0) for n in range(500))))
+    asked = []
+    for batch, n_keys in ((1, 2), (2, 200)):
+        store.asked.clear()
+        run.do(batch, small(*((n, n, batch) for n in range(n_keys))))
+        asked.append((len(store.asked), sum(store.asked)))
+    (few_times, few), (many_times, many) = asked
+    assert many > few + 60, "many pages"
+    assert many_times <= few_times + 2, "in as many reads, whatever is divided"
+
+
+class Asked(MemoryStore):
+    """A store that notes how many keys it is asked for each time."""
+
+    def __init__(self):
+        super().__init__()
+        self.asked = []
+
+    def get_many(self, keys):
+        wanted = list(keys)
+        self.asked.append(len(wanted))
+        return super().get_many(wanted)
