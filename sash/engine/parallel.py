@@ -1,13 +1,16 @@
 """Threads over one column: rows shared out, or PBA's second thread for suffixes.
 
-Compiled kernels release the interpreter's lock, so threads really run side by side.
+Compiled kernels release the interpreter's lock, so threads really run side by side, if the system has them on different
+processors: see `_keep_elsewhere`.
 """
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterable
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from functools import lru_cache
 from typing import Any
@@ -46,7 +49,8 @@ def each_part(ranges: list[tuple[int, int]], work: Callable[[int, int], None]) -
     if not others:
         work(*first)
         return
-    threads = _threads(os.getpid(), len(others))
+    threads, numbers = _threads(os.getpid(), len(others))
+    _keep_elsewhere(numbers)
     under_way = [threads.submit(work, *each) for each in others]
     try:
         work(*first)
@@ -57,12 +61,42 @@ def each_part(ranges: list[tuple[int, int]], work: Callable[[int, int], None]) -
 
 
 @lru_cache(maxsize=4)
-def _threads(process: int, count: int) -> ThreadPoolExecutor:
+def _threads(process: int, count: int) -> tuple[ThreadPoolExecutor, list[int]]:
     """Threads that wait for work as long as the process lives: making one takes five times as long as waking it.
 
-    A process that was forked has none of those of its parent, so it gets its own.
+    A process that was forked has none of those of its parent, so it gets its own. With the system's numbers of those
+    that have been made.
     """
-    return ThreadPoolExecutor(count, thread_name_prefix="sash-scan")
+    numbers: list[int] = []
+
+    def note() -> None:
+        numbers.append(threading.get_native_id())
+
+    return ThreadPoolExecutor(count, thread_name_prefix="sash-scan", initializer=note), numbers
+
+
+def _keep_elsewhere(threads: Iterable[int]) -> None:
+    """Keep threads that sleep off the processor of this one.
+
+    Linux has been seen, on virtual machines, to wake a thread on the processor of the one that wakes it though another
+    had nothing to do, and to take milliseconds to move it there: as long as the whole work.
+    """
+    here = _processor()
+    if here is not None:
+        others = os.sched_getaffinity(0) - {here}
+        for each in threads if others else ():
+            os.sched_setaffinity(each, others)
+
+
+def _processor() -> int | None:
+    """The processor that runs this thread; None where that cannot be known, or threads not be kept off it."""
+    asked = getattr(_c_library(), "sched_getcpu", None) if hasattr(os, "sched_setaffinity") else None
+    return None if asked is None else int(asked())
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> ctypes.CDLL:
+    return ctypes.CDLL(None)
 
 
 @lru_cache(maxsize=64)

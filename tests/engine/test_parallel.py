@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import threading
 
 import pytest
 
+from sash.engine import parallel
 from sash.engine.parallel import each_part
 
 
@@ -34,3 +36,27 @@ def test_an_error_in_one_part_is_raised_when_all_others_are_done(faulty):
     with pytest.raises(ValueError, match=f"part {faulty}"):
         each_part([(0, 1), (1, 2), (2, 3)], work)
     assert sorted([*done, faulty]) == [0, 1, 2]
+
+
+@pytest.mark.skipif(parallel._processor() is None, reason="threads cannot be kept off a processor here")
+def test_threads_are_kept_off_the_processor_of_the_caller():
+    allowed, masks = os.sched_getaffinity(0), []
+
+    def work(begin, end):
+        if begin:
+            masks.append(os.sched_getaffinity(0))
+
+    for _ in range(3):  # threads are known from the second time on
+        each_part([(0, 1), (1, 2)], work)
+    assert os.sched_getaffinity(0) == allowed, "the caller may run where it could before"
+    assert all(mask <= allowed for mask in masks)
+    if len(allowed) > 1:
+        assert len(masks[-1]) == len(allowed) - 1
+
+
+def test_threads_run_anywhere_where_processors_cannot_be_known(monkeypatch):
+    monkeypatch.setattr(parallel, "_c_library", object)
+    assert parallel._processor() is None
+    done = []
+    each_part([(0, 1), (1, 2)], lambda begin, end: done.append(begin))
+    assert sorted(done) == [0, 1]
