@@ -23,12 +23,12 @@ from sash.algebra.monoid import Function
 from sash.compiling.jit import entry, is_enabled
 from sash.errors import FormatError
 
-CODEC = "lz4_raw"
+CODEC = pa.Codec("lz4_raw")
 WORD = 8  # bytes
 CHECKSUM = struct.Struct("<Q")  # of all that follows
 LENGTH = struct.Struct("<Q")  # of what was compressed, before it
 DAMAGED = "a block of the state of a stream is damaged, or of another version"
-MANY = 1 << 12  # words; of fewer NumPy takes no longer, and machine code has to be loaded once
+MANY = 1 << 9  # words; of fewer NumPy takes hardly longer, and machine code has to be loaded once
 
 
 def compress(data: Any) -> bytes:
@@ -37,7 +37,7 @@ def compress(data: Any) -> bytes:
     planes, n = np.empty_like(given), len(given) // WORD * WORD
     _take_apart(given[:n].view("<u8"), planes[:n].reshape(WORD, -1))
     planes[n:] = given[n:]
-    body: bytes = LENGTH.pack(len(given)) + pa.compress(planes, codec=CODEC, asbytes=True)
+    body: bytes = LENGTH.pack(len(given)) + CODEC.compress(planes, asbytes=True)
     return CHECKSUM.pack(xxhash.xxh3_64_intdigest(body)) + body
 
 
@@ -48,7 +48,7 @@ def expand(data: Any) -> memoryview:
         if CHECKSUM.unpack_from(data)[0] != xxhash.xxh3_64_intdigest(body):
             raise FormatError(f"{DAMAGED}: its checksum does not match")
         (length,) = LENGTH.unpack_from(body)
-        planes = np.frombuffer(pa.decompress(body[LENGTH.size :], decompressed_size=length, codec=CODEC), np.uint8)
+        planes = np.frombuffer(CODEC.decompress(body[LENGTH.size :], decompressed_size=length), np.uint8)
     except (struct.error, pa.ArrowException, OSError, OverflowError, MemoryError) as error:
         raise FormatError(f"{DAMAGED}: {error}") from error
     found, n = np.empty_like(planes), length // WORD * WORD
