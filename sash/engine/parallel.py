@@ -6,6 +6,7 @@ processors: see `_keep_elsewhere`.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
 import os
@@ -79,11 +80,12 @@ def _keep_elsewhere(threads: Iterable[int]) -> None:
     """Keep threads that sleep off the processor of this one.
 
     Linux has been seen, on virtual machines, to wake a thread on the processor of the one that wakes it though another
-    had nothing to do, and to take milliseconds to move it there: as long as the whole work.
+    had nothing to do, and to take milliseconds to move it there: as long as the whole work. Where that is not allowed,
+    they run wherever they do.
     """
     here = _processor()
-    if here is not None:
-        others = os.sched_getaffinity(0) - {here}
+    with contextlib.suppress(OSError):
+        others = set() if here is None else os.sched_getaffinity(0) - {here}
         for each in threads if others else ():
             os.sched_setaffinity(each, others)
 

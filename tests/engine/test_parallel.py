@@ -57,6 +57,25 @@ def test_threads_are_kept_off_the_processor_of_the_caller():
 def test_threads_run_anywhere_where_processors_cannot_be_known(monkeypatch):
     monkeypatch.setattr(parallel, "_c_library", object)
     assert parallel._processor() is None
+    assert done_twice() == [0, 0, 1, 1]
+
+
+@pytest.mark.skipif(parallel._processor() is None, reason="threads cannot be kept off a processor here")
+def test_threads_run_anywhere_where_they_must_not_be_kept_elsewhere(monkeypatch):
+    asked = []
+
+    def refused(thread, processors):
+        asked.append(thread)
+        raise PermissionError(1, "not allowed")
+
+    monkeypatch.setattr(os, "sched_setaffinity", refused)
+    assert done_twice() == [0, 0, 1, 1]
+    assert asked or len(os.sched_getaffinity(0)) == 1
+
+
+def done_twice():
+    """What was done when threads are made, and when they are there."""
     done = []
-    each_part([(0, 1), (1, 2)], lambda begin, end: done.append(begin))
-    assert sorted(done) == [0, 1]
+    for _ in range(2):
+        each_part([(0, 1), (1, 2)], lambda begin, end: done.append(begin))
+    return sorted(done)
