@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import sys
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from sash.algebra.aggregate import Aggregate, AggregateCard, Dtype, declare
 from sash.algebra.exact_sum import exact_sum_monoid
 from sash.algebra.inputs import require_kind, to_float, to_python
-from sash.algebra.monoid import Function, Monoid
+from sash.algebra.monoid import Apart, Function, Monoid
 from sash.algebra.state import Object, Record, Scalar
 from sash.errors import SumOverflowError
 
@@ -256,7 +257,7 @@ def _bind_geomean(dtype: Dtype) -> Monoid:
 
 @lru_cache
 def _float_geomean() -> Monoid:
-    return _mean_of("geomean", _log, _exp_of_mean)
+    return replace(_mean_of("geomean", _log, _exp_of_mean), apart=Apart(_logs, _float_mean(), _exps))
 
 
 def _mean_of(name: str, lift: Function, lower: Function) -> Monoid:
@@ -296,6 +297,20 @@ def _subtract_totals(whole: Any, older: Any, n_whole: float, n_older: float) -> 
 
 def _divide(partial: Any, n: float) -> Any:
     return _from_zero(partial[0]) / n
+
+
+def _logs(column: Any, out: Any) -> None:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        np.log(column, out=out, dtype=FLOAT64)
+
+
+def _exps(logs: Any, out: Any) -> None:
+    beyond = logs > LOG_LARGEST if np.fmax.reduce(logs) > LOG_LARGEST else None
+    largest = None if beyond is None else logs[beyond] + LARGEST
+    with np.errstate(over="ignore", under="ignore"):
+        np.exp(logs, out=out)
+    if beyond is not None:
+        out[beyond] = largest
 
 
 def _exp_of_mean(partial: Any, n: float) -> Any:

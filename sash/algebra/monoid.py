@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,11 +52,23 @@ class Monoid:
     codec: Codec | None = None  # for object states that plain data cannot express
     finish: Function | None = None  # column of answers -> column of answers, outside compiled code
     narrow: Monoid | None = None  # the same for values known to be small: no overflow is possible
+    apart: Apart | None = None  # the same over columns that are prepared as a whole
 
     @property
     def is_compilable(self) -> bool:
         """Whether partials have a fixed width."""
         return not isinstance(self.state, Object)
+
+
+class Apart(NamedTuple):
+    """A monoid in three steps, of which the first and the last are the same for every number.
+
+    NumPy takes logarithms of a column eight at a time, where compiled code calls for one after the other.
+    """
+
+    before: Function  # (column, out)
+    monoid: Monoid
+    after: Function  # (its answers, out), which may be the same memory
 
 
 @dataclass(frozen=True)

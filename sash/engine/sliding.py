@@ -12,7 +12,7 @@ import numpy as np
 
 from sash.aggregators import beside, boundary_scan, find, four_windows
 from sash.aggregators.contract import Algorithm, Fifo
-from sash.algebra.monoid import Function, Monoid
+from sash.algebra.monoid import Apart, Function, Monoid
 from sash.algebra.state import Scalar
 from sash.compiling.cells import Cells, Values
 from sash.compiling.compiled_cells import compiled_cells, values
@@ -28,10 +28,23 @@ from sash.engine.driving import frames_driver, rows_driver
 from sash.engine.parallel import each_part, parts
 from sash.engine.ranked import is_rankable, quantiles
 from sash.engine.sharing import is_several
-from sash.engine.tasks import Kind, Task, answers_for, as_asked, columns_for, kind_of, narrowed, nothing, tasks_of
+from sash.engine.tasks import (
+    Kind,
+    Task,
+    answers_for,
+    as_asked,
+    columns_for,
+    cut_results,
+    kind_of,
+    narrowed,
+    nothing,
+    tasks_of,
+)
 from sash.errors import DeclarationError, UnsupportedError
 from sash.windows.frames import Frames, time_frames
 
+AT_ONCE = 1 << 18  # rows, at least, of what is done in steps: fewer take longer to begin
+FAR = 8  # times as many rows as a window, at least, too: the window before them is prepared once more
 LONG = 48  # rows of windows of single numbers: beyond, scans side by side beat four windows at a time
 
 
@@ -214,10 +227,32 @@ def _run(tasks: list[Task], extent: Extent, algorithm: str | None) -> list[Any]:
 
 def _scanned(task: Task, n: int, rows: int) -> Any:
     """One aggregate by the boundary scan, the rows shared out among threads."""
+    if task.monoid.apart is not None:
+        return _scanned_apart(task, task.monoid.apart, n, rows)
     how, ops, scan = _scanner(task.monoid, rows >= four_windows.SHORTEST, rows > LONG)
     cut, results = how.plan(rows), ops.results(n)
     each_part(parts(n, rows), lambda begin, end: scan(task.columns, begin, end, cut, how.memory(ops, cut), results))
     return answers_of(results, task.monoid, masked=task.is_masked)
+
+
+def _scanned_apart(task: Task, apart: Apart, n: int, rows: int) -> Any:
+    """The same in three steps, for some rows after the other: what a step leaves, the next one finds in a cache."""
+    how, ops, scan = _scanner(apart.monoid, rows >= four_windows.SHORTEST, rows > LONG)
+    cut, results, (column,) = how.plan(rows), ops.results(n), task.columns
+    at_once = max(AT_ONCE, FAR * rows)
+
+    def work(begin: int, end: int) -> None:
+        prepared = np.empty(min(rows + at_once, end))
+        for start in range(begin, end, at_once):
+            stop, first = min(start + at_once, end), max(0, start - rows)
+            given, own = prepared[: stop - first], cut_results(results, first, stop)
+            apart.before(column[first:stop], given)
+            scan((given,), start - first, stop - first, cut, how.memory(ops, cut), own)
+            answers = own[0][start - first :]
+            apart.after(answers, answers)
+
+    each_part(parts(n, rows), work)
+    return answers_of(results, apart.monoid, masked=task.is_masked)
 
 
 def _scanned_in_parallel(task: Task, n: int, rows: int) -> Any:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import sash
 from sash.aggregators import ALGORITHMS, boundary_scan
 from sash.compiling.jit import is_enabled
-from sash.engine import parallel
+from sash.engine import parallel, sliding
 
 LENGTHS = (0, 1, 2, 7, 8, 9, 40, 333)
 WINDOWS = (1, 2, 3, 8, 9, 33, 1000)
@@ -300,3 +300,34 @@ def test_an_inverse_is_needed_by_those_who_subtract():
     with pytest.raises(sash.UnsupportedError, match="drift"):
         sash.slide(np.zeros(3), sash.sum(), rows=2, algorithm="subtract_on_evict")
     assert sash.slide(np.arange(4), sash.sum(), rows=2, algorithm="subtract_on_evict").tolist() == [0, 1, 3, 5]
+
+
+TROUBLE = [1.0, 0.0, 4.0, -1.0, 2.0, np.nan, 3.0, np.inf, 1e308, 1.7e308, np.finfo(float).max, 5e-324, -0.0, 2.0]
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 20])
+def test_logarithms_of_whole_columns_give_the_means_that_those_of_single_rows_give(rows):
+    for column in (np.array(TROUBLE), np.array([0.5, 0.0, 2.0, -1.0], np.float32), np.array([1, 2, 0, 4, 9])):
+        by_row = sash.slide(column, sash.geomean(), rows=rows, algorithm="two_stacks_lite")
+        np.testing.assert_allclose(sash.slide(column, sash.geomean(), rows=rows), by_row, rtol=1e-12)
+    masked = sash.slide(np.ma.array([1.0, 4.0], mask=[False, False]), sash.geomean(), rows=rows)
+    assert isinstance(masked, np.ma.MaskedArray)
+    assert masked[0] == 1.0
+
+
+@pytest.mark.parametrize("rows", [1, 2, 15, 16, 17, 48, 49, 60])
+def test_logarithms_are_taken_of_some_rows_after_the_other(monkeypatch, rows):
+    monkeypatch.setattr(sliding, "AT_ONCE", 10)
+    monkeypatch.setattr(sliding, "FAR", 1)
+    column = np.random.default_rng(rows).random(333) + 0.5
+    by_row = sash.slide(column, sash.geomean(), rows=rows, algorithm="two_stacks_lite")
+    np.testing.assert_allclose(sash.slide(column, sash.geomean(), rows=rows), by_row, rtol=1e-12)
+
+
+def test_logarithms_are_taken_by_several_threads(monkeypatch):
+    monkeypatch.setenv("SASH_THREADS", "2")
+    column = np.random.default_rng(3).random(2 * parallel.WORTHWHILE + 7) + 0.5
+    found = sash.slide(column, sash.geomean(), rows=1_000)
+    totals = np.concatenate([[0.0], np.cumsum(np.log(column))])
+    wanted = np.exp((totals[1_000:] - totals[:-1_000]) / 1_000)
+    np.testing.assert_allclose(found[999:], wanted, rtol=1e-9)
