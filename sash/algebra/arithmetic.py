@@ -300,11 +300,13 @@ def _divide(partial: Any, n: float) -> Any:
 
 
 def _logs(column: Any, out: Any) -> None:
+    """What `_log` gives, of a whole column."""
     with np.errstate(divide="ignore", invalid="ignore"):
         np.log(column, out=out, dtype=FLOAT64)
 
 
 def _exps(logs: Any, out: Any) -> None:
+    """What `_exp_of_mean` gives, of a column of means."""
     beyond = logs > LOG_LARGEST if np.fmax.reduce(logs) > LOG_LARGEST else None
     largest = None if beyond is None else logs[beyond] + LARGEST
     with np.errstate(over="ignore", under="ignore"):

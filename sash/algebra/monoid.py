@@ -63,7 +63,8 @@ class Monoid:
 class Apart(NamedTuple):
     """A monoid in three steps, of which the first and the last are the same for every number.
 
-    NumPy takes logarithms of a column eight at a time, where compiled code calls for one after the other.
+    Together they give what it gives, but for rounding. NumPy takes logarithms of a column eight at a time, where
+    compiled code calls for one after the other.
     """
 
     before: Function  # (column, out)

@@ -67,19 +67,14 @@ class Counting:
         self._blocks, self._counts = blocks, counts
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
-        data = self._blocks.get(kind, number)
-        self._count(kind, [data])
-        return data
+        return self.get_many(kind, [number])[0]
 
     def get_many(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:  # noqa: D102
         found = self._blocks.get_many(kind, numbers)
-        self._count(kind, found)
-        return found
-
-    def _count(self, kind: str, found: Sequence[bytes | None]) -> None:
         self._counts.blocks_read += len(found)
         self._counts.chunks_read += len(found) if kind == CHUNK else 0
         self._counts.bytes_read += sum(len(data) for data in found if data is not None)
+        return found
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
         self._counts.blocks_written += 1
