@@ -12,6 +12,7 @@ from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from sash.spark.calls import AT_ONCE, line_to
 from sash.spark.pieces import PIECE_BYTES, pieces_of
 from sash.spark.planes import compress, expand
 from sash.spark.seven_bits import from_texts, to_text
@@ -32,7 +33,6 @@ ROWS_FOLDED = 1 << 18  # at least, where they are put together by slices: the mo
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
 TO_COMPRESS = 2 * PIECE_BYTES  # in a piece: seldom half of it is left
 COMPRESSED = "z"  # before the text of such a block; other texts begin with a letter below seven
-AT_ONCE = 64  # blocks that are read before they are expanded: more would not stay in the processor's cache
 N_PIECES = "n_pieces"  # in which the history of a shard comes
 KINDS = (PAGE, "piece", "spine", "chunk")  # of blocks, each a map
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
@@ -141,35 +141,47 @@ def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 class SparkBlocks:
-    """Blocks in Spark's state of a shard: one map for each kind, compressed, and the head by itself."""
+    """Blocks in Spark's state of a shard: one map for each kind, compressed, and the head by itself.
+
+    What was written may still be under way until `settle` is called.
+    """
 
     def __init__(self, handle: Any) -> None:
         self._head = handle.getValueState(HEAD, DATA)  # types, because Java would be asked what a text means
-        self._maps = {kind: handle.getMapState(kind, NUMBER, DATA) for kind in KINDS}
+        maps = {kind: handle.getMapState(kind, NUMBER, DATA) for kind in KINDS}
+        self._line = line_to(handle, maps, NUMBER, DATA)
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         return self.get_many(kind, [number])[0]
 
     def get_many(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:  # noqa: D102
+        if kind == HEAD:
+            self.settle()
+            return _read([self._head.get()])
         found: list[bytes | None] = []
         for begin in range(0, len(numbers), AT_ONCE):
-            found += _read([self._value(kind, number) for number in numbers[begin : begin + AT_ONCE]])
+            places = [_place(kind, number) for number in numbers[begin : begin + AT_ONCE]]
+            found += _read(list(self._line.values(_map(kind), places)))
         return found
-
-    def _value(self, kind: str, number: int) -> Any:
-        return self._head.get() if kind == HEAD else self._map(kind).getValue(_place(kind, number))
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
         if kind == HEAD:
+            self.settle()
             self._head.update((to_text(data),))
         else:
-            self._map(kind).updateValue(_place(kind, number), (COMPRESSED + to_text(compress(data)),))
+            self._line.update(_map(kind), _place(kind, number), (COMPRESSED + to_text(compress(data)),))
 
     def delete(self, kind: str, number: int) -> None:  # noqa: D102
-        self._map(kind).removeKey(_place(kind, number))
+        self._line.remove(_map(kind), _place(kind, number))
 
-    def _map(self, kind: str) -> Any:
-        return self._maps[PAGE if kind == HOT else kind]
+    def settle(self) -> None:
+        """Wait until Spark has all that was written; whoever calls its state in another way needs this before."""
+        self._line.settle()
+
+
+def _map(kind: str) -> str:
+    """The name of the map with blocks of a kind."""
+    return PAGE if kind == HOT else kind
 
 
 def _place(kind: str, number: int) -> tuple[int]:
@@ -227,6 +239,7 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
 
     def _set_timer(self, outcome: Outcome) -> None:
         """Ask to be called when the watermark passes the next row that waits, also if nothing comes by then."""
+        self._blocks.settle()
         wanted = set() if outcome.next_due is None else {-(-outcome.next_due // MILLISECOND)}
         there = set(self._handle.listTimers())
         for each in there - wanted:
