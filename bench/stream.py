@@ -48,9 +48,9 @@ N_STEADY, N_WARM = 20, 10  # micro-batches where Java must have compiled all it 
 GROUPS = 4  # row groups of a file
 IN_JAVA = "Spark adds up windows side by side where it reads rows, in Java; ours takes all to a function in Python"
 DROPPED = "dropped in Python x theirs"
-ONE_BY_ONE = (
-    "keys of few rows are in a page each, so the state of a shard is called 125 times instead of 3, and Spark takes "
-    "0.08 ms for a call, of which half is Java's and a third the way between the processes"
+IN_PAGES = (
+    "keys of few rows are in a page each, so a shard reads 125 blocks of its state instead of 3, which Java looks up and "
+    "sends one by one"
 )
 THREE_VISITS = (
     "rows visit Python three times, packed, answered and unpacked, where the stateless pass has one visit; and an hour "
@@ -320,7 +320,7 @@ def claims(rows: Sequence[Row]) -> list[Claim]:
         bar(at_most, "windows at every event take at most twice a stateless pass", "x stateless", 2, why=THREE_VISITS),
         bar(at_most, "a row for each of 10,000 keys takes at most 60 us a key", "us a key", 60),
         bar(at_most, "a micro-batch of 1,000 rows takes at most 1.5 times as long by a state of 10^7 as by one of 10^5",
-            "x small state", 1.5, why=ONE_BY_ONE),
+            "x small state", 1.5, why=IN_PAGES),
     ]  # fmt: skip
 
 

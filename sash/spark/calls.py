@@ -27,7 +27,7 @@ class Line:
     """The line to a shard's maps in Spark's state; whoever else uses it calls `settle` before."""
 
     def __init__(self, client: Any, key: StructType, value: StructType) -> None:
-        from pyspark.sql.streaming.proto import StateMessage_pb2 as messages
+        from pyspark.sql.streaming.proto import StateMessage_pb2 as messages  # noqa: PLC0415 - protobuf, which only streams need
 
         self._client, self._key, self._value, self._messages = client, key, value, messages
         self._n_unread = 0  # answers to writes
@@ -39,7 +39,7 @@ class Line:
         self.settle()
         for _ in keys:
             found = self._answer()
-            yield self._client._deserialize_from_bytes(found) if found else None
+            yield self._client._deserialize_from_bytes(found) if found else None  # noqa: SLF001 - see line_to
 
     def update(self, name: str, key: tuple[Any, ...], value: tuple[Any, ...]) -> None:
         """Write a value."""
@@ -73,14 +73,14 @@ class Line:
         file.write(message)
 
     def _answer(self) -> bytes:
-        status, why, value = self._client._receive_proto_message()
+        status, why, value = self._client._receive_proto_message()  # noqa: SLF001 - see line_to
         if status != 0:
             raise PySparkRuntimeError(f"Spark's state did not do what it was asked for: {why}")
         found: bytes = value
         return found
 
     def _pickled(self, schema: StructType, row: tuple[Any, ...]) -> bytes:
-        data: bytes = self._client._serialize_to_bytes(schema, row)
+        data: bytes = self._client._serialize_to_bytes(schema, row)  # noqa: SLF001 - see line_to
         return data
 
 
@@ -104,7 +104,10 @@ class OneByOne:
 
 
 def line_to(handle: Any, maps: dict[str, Any], key: StructType, value: StructType) -> Line | OneByOne:
-    """The fastest way to some maps of the same types, by their names."""
+    """The fastest way to some maps of the same types, by their names: PySpark's messages, where they are as they were.
+
+    It has no documented way to ask for many values; without these names of its own, calls are made one by one.
+    """
     client = getattr(handle, "_statefulProcessorApiClient", None)
     wanted = ("sockfile", "_receive_proto_message", "_serialize_to_bytes", "_deserialize_from_bytes")
     return Line(client, key, value) if all(hasattr(client, name) for name in wanted) else OneByOne(maps)
