@@ -49,8 +49,8 @@ GROUPS = 4  # row groups of a file
 IN_JAVA = "Spark adds up windows side by side where it reads rows, in Java; ours takes all to a function in Python"
 DROPPED = "dropped in Python x theirs"
 IN_PAGES = (
-    "keys of few rows are in a page each, so a shard reads 125 blocks of its state instead of 3, which Java looks up and "
-    "sends one by one"
+    "keys of few rows are in a page each, so a shard reads 125 blocks of its state instead of 3, which Java looks up "
+    "and sends one by one"
 )
 THREE_VISITS = (
     "rows visit Python three times, packed, answered and unpacked, where the stateless pass has one visit; and an hour "
