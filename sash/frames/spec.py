@@ -224,13 +224,13 @@ def together(*specs: Spec | Together) -> Together:
         if (spec.window.by, spec.window.order_by) != (first.by, first.order_by):
             raise DeclarationError(
                 f"specs that go together have the same by and order_by, but {spec.window!r} differs from {first!r}. "
-                "Call them one after the other"
+                "Call them one after the other; on a stream, in queries of their own"
             )
         if spec.window.grid != first.grid:
             raise DeclarationError(
                 "specs that go together answer at the same rows or instants, but one answers "
                 f"{first.grid or 'at every row'} and another {spec.window.grid or 'at every row'}. "
-                "Call them one after the other"
+                "Call them one after the other; on a stream, in queries of their own"
             )
         if spec.streaming != several[0].streaming:
             raise DeclarationError(

@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyspark import TaskContext
 from pyspark.sql import Row
 from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
+from sash.errors import UnsupportedError
 from sash.spark.calls import AT_ONCE, line_to
 from sash.spark.pieces import PIECE_BYTES, pieces_of
 from sash.spark.planes import compress, expand
@@ -35,6 +37,11 @@ TO_COMPRESS = 2 * PIECE_BYTES  # in a piece: seldom half of it is left
 COMPRESSED = "z"  # before the text of such a block; other texts begin with a letter below seven
 N_PIECES = "n_pieces"  # in which the history of a shard comes
 KINDS = (PAGE, "piece", "spine", "chunk")  # of blocks, each a map
+IN_PARTS = (
+    "Spark gives a stream with seed(...) the rows of a shard in parts of spark.sql.execution.arrow.maxRecordsPerBatch "
+    "packed pieces, and this micro-batch has more of a shard: rows of later parts would be taken for late. Set it to "
+    "65536, as sash.spark.session() does, and start the query again"
+)
 NUMBER, DATA = StructType([StructField("number", LongType())]), StructType([StructField("data", StringType())])
 
 
@@ -209,8 +216,13 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
         self._blocks = SparkBlocks(handle)
         self._handle = handle
         self._history: list[Any] = []  # pieces of a shard, until all are there
+        self._called: set[Any] = set()  # shards that this task has been given rows of
 
     def handleInputRows(self, key: Any, rows: Iterator[Any], timerValues: Any) -> Iterator[Any]:  # noqa: D102, N802, N803
+        is_in_task = TaskContext.get() is not None  # PySpark's tester calls one processor again and again
+        if key in self._called and is_in_task:
+            raise UnsupportedError(IN_PARTS)
+        self._called.add(key)
         tables = [read(row[1]) for row in rows]
         return self._answer(pa.concat_tables(tables), timerValues)
 
@@ -240,7 +252,8 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     def _set_timer(self, outcome: Outcome) -> None:
         """Ask to be called when the watermark passes the next row that waits, also if nothing comes by then."""
         self._blocks.settle()
-        wanted = set() if outcome.next_due is None else {-(-outcome.next_due // MILLISECOND)}
+        # Not before the watermark that Spark begins with: such a timer is over, and forgotten, at once.
+        wanted = set() if outcome.next_due is None else {max(1, -(-outcome.next_due // MILLISECOND))}
         there = set(self._handle.listTimers())
         for each in there - wanted:
             self._handle.deleteTimer(each)

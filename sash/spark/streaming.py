@@ -12,6 +12,7 @@ timers are Spark's too. Packed rows carry no event time, so Spark drops none of 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import count
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -40,15 +41,19 @@ if TYPE_CHECKING:
 ZONE = "spark.sql.session.timeZone"
 PROVIDER = "spark.sql.streaming.stateStore.providerClass"
 ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+MULTIPLE = "spark.sql.streaming.statefulOperator.allowMultiple"
+WATERMARK = "EventTimeWatermark"  # what Spark calls it in its plans
 EVENT = "__sash_event"  # the time that the watermark follows
 END = "__sash_end"  # the newest time of history
 LONG_AGO = -62_135_596_800_000_000  # the year 1, in microseconds
+NUMBERS = count(1)  # of streams: what a query observes has a name of its own for each
 PIECES = f"shard int, {NEWEST} long, {PACKED} binary"
 
 
 def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = None) -> DataFrame:
     """Answer specs with the same keys and order over a stream, which may begin with rows of history."""
     _require_rocksdb(str(table.sparkSession.conf.get(PROVIDER)))
+    _require_no_watermark(table)
     plan, schema = planned(tuple(specs), table)
     checkpoint = plan.streaming.checkpoint
     if checkpoint is not None:
@@ -59,7 +64,7 @@ def stream(specs: Sequence[Spec], table: DataFrame, history: DataFrame | None = 
         None if history is None else seeded(plan, table, history),
     )  # fmt: skip
     told = [*(fn.sum(name).alias(name) for name in COUNTED), fn.lit(algorithms(plan)).alias(ALGORITHM)]
-    return answered.observe(METRICS, *told).mapInArrow(unpacking(), schema)
+    return answered.observe(f"{METRICS}_{next(NUMBERS)}", *told).mapInArrow(unpacking(), schema)
 
 
 def planned(specs: tuple[Spec, ...], table: DataFrame) -> tuple[Plan, StructType]:
@@ -80,6 +85,22 @@ def _require_rocksdb(provider: str) -> None:
         raise UnsupportedError(
             f"windows over streams need Spark's RocksDB state store, but {PROVIDER} is {provider}. Set it to "
             f"{ROCKSDB}, or use sash.spark.session()"
+        )
+
+
+def _require_no_watermark(table: DataFrame) -> None:
+    """Refuse a stream with a watermark, or with state, before it runs: Spark finds out when it does, and says less.
+
+    Without a plan to be looked at, as with Connect, it is left to Spark.
+    """
+    plan = getattr(table, "_jdf", None)
+    if plan is None or str(table.sparkSession.conf.get(MULTIPLE)).lower() == "false":
+        return
+    if WATERMARK in plan.queryExecution().analyzed().toString():
+        raise UnsupportedError(
+            "this stream has a watermark already, by withWatermark(...) or by another spec, and Spark takes no second "
+            "one. Leave withWatermark out and say spec.stream(lateness=...); join specs by sash.together, or answer "
+            "them in queries of their own"
         )
 
 
@@ -108,7 +129,8 @@ def _with_own_columns(plan: Plan, schema: StructType) -> StructType:
     taken += [name for name in plan.schema.names if name.startswith("__sash_")]
     if taken:
         raise DeclarationError(f"a stream adds a column {taken[0]!r} to its answers, but there is one; rename it first")
-    if "aside" in (plan.streaming.late, plan.failing):  # rows aside have no answers
+    may_lack_answers = "aside" in (plan.streaming.late, plan.failing) or plan.streaming.changes is not None
+    if may_lack_answers:  # rows aside, and rows that are taken back
         schema = StructType([StructField(each.name, each.dataType, True) for each in schema])
     return StructType([*schema, *(StructField(name, own[name], name != IS_LATE) for name in added)])
 

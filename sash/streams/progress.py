@@ -13,7 +13,7 @@ from typing import Any
 
 from sash.streams.contract import AT_THE_END, COUNTED
 
-METRICS = "sash"  # under this name counts stand in observedMetrics of a query's progress
+METRICS = "sash"  # so begin the names under which counts stand in observedMetrics of a query's progress
 ALGORITHM, STATE_BYTES, BATCH_MS = "algorithm", "state_bytes", "batch_ms"
 OPERATOR = "transformWithState"  # with this, the name of Sash's operator begins
 FILES = "rocksdbSstFileSize"
@@ -39,11 +39,13 @@ def metrics(found: Any) -> dict[str, Any]:
 
 
 def _of_batch(progress: Any) -> dict[str, Any]:
-    row = progress["observedMetrics"].get(METRICS)
-    if row is None:
+    rows = [row for name, row in progress["observedMetrics"].items() if name.partition("_")[0] == METRICS]
+    if not rows:
         return {}
-    counts = {name: row[name] or 0 for name in COUNTED}
-    return counts | {ALGORITHM: row[ALGORITHM], STATE_BYTES: state_bytes(progress), BATCH_MS: milliseconds(progress)}
+    counts = {name: sum(row[name] or 0 for row in rows) for name in COUNTED}
+    algorithms = list(dict.fromkeys(row[ALGORITHM] for row in rows if row[ALGORITHM] is not None))
+    algorithm = ", ".join(algorithms) if algorithms else None
+    return counts | {ALGORITHM: algorithm, STATE_BYTES: state_bytes(progress), BATCH_MS: milliseconds(progress)}
 
 
 def milliseconds(progress: Any) -> int:

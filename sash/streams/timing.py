@@ -69,7 +69,9 @@ def instants_of(plan: Plan) -> Instants | None:
     order = scale_of(plan.time, plan.schema.field(plan.time).type)
     found = {_bound_instants(bind(extent, plan.window.grid, order, None, None)) for extent in plan.extents}
     if len(found) > 1:
-        raise UnsupportedError("these specs answer at different instants of their grid; call them one after the other")
+        raise UnsupportedError(
+            "these specs answer at other instants of their grid; answer them in queries of their own"
+        )
     step, origin, is_closed, factor = found.pop()
     scale = DAY if pa.types.is_date32(order.arrow_type) else 1
     if step * scale % factor or origin * scale % factor:

@@ -43,6 +43,8 @@ def configured(spark):
 NAMES = {
     "partitions": "spark.sql.shuffle.partitions",
     "batch": "spark.sql.execution.arrow.maxRecordsPerBatch",
+    "partition_bytes": "spark.sql.files.maxPartitionBytes",
+    "open_cost": "spark.sql.files.openCostInBytes",
     "adaptive": "spark.sql.adaptive.enabled",
     "segment_tree": "spark.sql.window.segmentTree.enabled",
     "zone": "spark.sql.session.timeZone",

@@ -12,6 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pyspark.errors import StreamingQueryException
 from pyspark.sql import Row
 from pyspark.sql.streaming.tws_tester import TwsTester
 
@@ -163,3 +164,25 @@ def test_of_history_only_what_windows_can_reach_is_read_into_them(folder):
     folder.run(seeding(spec, history_of(folder, history)))
     known = set(history.column("id").to_pylist())
     assert multiset(folder.answers()) == multiset(each for each in spec(table).to_pylist() if each["id"] not in known)
+
+
+def test_rows_that_spark_would_give_in_parts_end_the_query_instead_of_being_late(spark, tmp_path, configured):
+    """With history, Spark cuts the pieces of a shard by the size of Arrow's batches; each part would move its time."""
+    configured(batch=2, partition_bytes="1k", open_cost=100_000)
+    folder = Folder(spark, tmp_path)
+    folder.add(*(pa.Table.from_pylist([row(10 * k, "a", 100 - 10 * k)], RIDES) for k in range(6)))
+    pq.write_table(pa.Table.from_pylist([row(1000, "a", 0)], RIDES), tmp_path / "history.parquet")
+    spec = W.rows(3).agg(ids=sash.collect("id")).stream(emit="eager", shards=1)
+    history, stream = spark.read.parquet(str(tmp_path / "history.parquet")), folder.stream(n_files=6)
+
+    def run():
+        writer = spec.seed(history)(stream).writeStream.format("parquet").trigger(availableNow=True)
+        writer.options(
+            path=str(tmp_path / "out"), checkpointLocation=str(tmp_path / "checkpoint")
+        ).start().awaitTermination()
+
+    with pytest.raises(StreamingQueryException, match=r"in parts of spark\.sql\..*maxRecordsPerBatch"):
+        run()
+    configured(batch=65_536)
+    run()
+    assert {each["id"] for each in folder.answers("out")} == {0, 10, 20, 30, 40, 50}

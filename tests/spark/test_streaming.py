@@ -73,9 +73,9 @@ class Folder:
             self.n_files += 1
             os.utime(place, (self.n_files, self.n_files))
 
-    def stream(self, schema=SCHEMA):
-        """The files as a streaming table, one in each micro-batch."""
-        reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", 1)
+    def stream(self, schema=SCHEMA, n_files=1):
+        """The files as a streaming table, so many in each micro-batch."""
+        reader = self.spark.readStream.schema(schema).option("maxFilesPerTrigger", n_files)
         return reader.parquet(str(self.path / "in"))
 
     def checkpoint(self, name="answers"):
@@ -194,6 +194,59 @@ def test_the_last_revisions_over_a_restart_are_the_answers_of_batch(folder):
     last = {row["id"]: {name: value for name, value in row.items() if name != "revision"} for row in found}
     assert multiset(last.values()) == multiset(spec(table).to_pylist())
     assert sum(sash.spark.metrics(each).get("revisions", 0) for each in progress) == len(found) - len(last) > 0
+
+
+def test_rows_that_are_taken_back_are_given_out_without_answers_and_the_rest_is_as_in_batch(folder):
+    """Over a restart, with a count, which is never null in batch; one row is corrected, four are deleted."""
+    rows = [{**each, "op": "insert"} for each in disordered().to_pylist()]
+    first, second, third = rows[:80], rows[80:160], rows[160:]
+    at_once, later, corrected = rows[150], [rows[30], rows[100], rows[130]], rows[110]
+    second += [{**each, "op": "delete"} for each in (at_once, later[0])]
+    third += [{**each, "op": "delete"} for each in later[1:]]
+    third += [{**corrected, "op": "update_preimage"}, {**corrected, "x": 777, "op": "update_postimage"}]
+    schema, types = f"{SCHEMA}, op string", TYPES.append(pa.field("op", pa.string()))
+    spec = W.range("25 minutes").agg(n=sash.count(), total=sash.sum("x"))
+    stream = spec.stream(emit="revise", changes="op", lateness="3 hours", shards=3)
+    for part in (first, second, third):
+        folder.add(pa.Table.from_pylist(part, types))
+        folder.run(stream, schema=schema)
+    last = {}
+    for each in sorted(folder.answers(), key=lambda each: each["revision"]):
+        last[each["id"], each["x"]] = {name: value for name, value in each.items() if name != "revision"}
+    found = [each for each in last.values() if each.pop("op") != "delete"]
+    away = [each["id"] for each in (at_once, *later)]
+    left = [{**each, "x": 777} if each is corrected else each for each in rows if each["id"] not in away]
+    assert multiset(found) == multiset(spec(pa.Table.from_pylist(left, TYPES)).to_pylist())
+    assert [last[each["id"], each["x"]]["n"] for each in later] == [None] * 3
+
+
+def test_rows_before_1970_keep_none_waiting(folder):
+    """The first timer of a shard would be before the watermark that Spark begins with."""
+    minutes_to_1970 = (datetime(1970, 1, 1, tzinfo=UTC) - EPOCH) // timedelta(minutes=1)
+
+    def near_1970(number, key, minutes):
+        return row(number, key, minutes_to_1970 + minutes)
+
+    first = [near_1970(10 * key + late, f"k{key}", 2 - 7 * late) for key in range(8) for late in range(2)]
+    busy = [[near_1970(1000 + k, "busy", 60 * (k + 1))] for k in range(4)]
+    folder.add(*(pa.Table.from_pylist(each, TYPES) for each in (first, *busy)))
+    folder.run(W.rows(3).agg(n=sash.count()).stream(lateness="10 minutes", shards=8))
+    assert sum(each["id"] < 1000 for each in folder.answers()) == 16
+
+
+def test_streams_are_answered_side_by_side_in_one_query(folder):
+    table, one, two = disordered(), streamed(RANGE), streamed(W.rows(3).agg(**AGGREGATES))
+    folder.add(*cut(table, 2), LAST)
+    progress = folder.run(lambda stream: one(stream).unionAll(two(stream)))
+    assert multiset(folder.answers()) == multiset(one(table).to_pylist()) + multiset(two(table).to_pylist())
+    assert sum(sash.spark.metrics(each).get("rows", 0) for each in progress) == 2 * (table.num_rows + 1)
+
+
+def test_a_stream_with_a_watermark_of_its_own_is_refused_with_the_remedy(folder):
+    said = "has a watermark already.*Leave withWatermark out.*lateness"
+    for stream in (folder.stream().withWatermark("ts", "1 hour"), streamed(RANGE)(folder.stream())):
+        with pytest.raises(sash.UnsupportedError, match=said):
+            streamed(W.rows(3).agg(m=sash.count()))(stream)
 
 
 def test_windows_of_keys_that_fall_silent_are_answered_when_time_has_passed(folder):

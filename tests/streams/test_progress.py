@@ -24,7 +24,7 @@ def progress(batch, rows, ms, **counts):
     return {
         "batchId": batch, "timestamp": "2024-03-30T00:00:00Z", "numInputRows": rows, "stateOperators": [own, other],
         "durationMs": {"triggerExecution": ms}, "eventTime": {"watermark": "2024-03-29T23:50:00.000Z"},
-        "observedMetrics": {"sash": observed},
+        "observedMetrics": {"sash_3": observed},
     }  # fmt: skip
 
 
@@ -48,6 +48,13 @@ def test_the_metrics_of_a_query_are_sums_and_times_of_all_micro_batches_that_did
     assert (found["p50_ms"], found["p99_ms"], found["max_ms"]) == (200, 400, 400)
     assert (found["algorithm"], found["state_bytes"]) == ("two_stacks_lite", 900)
     assert metrics(Query()) == {}
+
+
+def test_streams_that_are_answered_side_by_side_in_one_query_are_added_up():
+    both = progress(0, 5, 20)
+    both["observedMetrics"] |= {"sash_4": {**both["observedMetrics"]["sash_3"], "late": 2}, "of_a_user": {"late": 100}}
+    found = metrics(both)
+    assert (found["rows"], found["late"], found["algorithm"]) == (10, 2, "two_stacks_lite")
 
 
 def test_a_percentile_is_one_of_the_times():
