@@ -11,6 +11,7 @@ deletion is of a row that was there, no split into micro-batches makes a differe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -86,9 +87,12 @@ def _taken_back(plan: Plan, stored: Any, rows: Any, removes: Any) -> tuple[Any, 
     return gone[: stored.num_rows], gone[stored.num_rows :], int(removes.sum() - gone.sum())
 
 
-def changed(now: Situation, before: Held, after: Held, change: Change) -> tuple[Any, Held]:
-    """New rows, rows with other answers than before, and rows that were taken back; and the rows to keep."""
-    moved = _moved(now, before, after, change)
+def changed(now: Situation, make_before: Callable[[], Held], after: Held, change: Change) -> tuple[Any, Held]:
+    """New rows, rows with other answers than before, and rows that were taken back; and the rows to keep.
+
+    What was there before is put in order only if an answer may have changed: while rows come in order, none has.
+    """
+    moved = _moved(now, make_before, after, change)
     rows = with_revisions(after.rows, after.rows.column(REVISION).to_numpy() + moved)
     now.counts.revisions += int(moved.sum())
     shown = np.flatnonzero(moved | after.is_new)
@@ -104,12 +108,13 @@ def with_revisions(rows: Any, revisions: Any) -> Any:
     return rows.set_column(place, rows.schema.field(place), pa.array(revisions, pa.int32()))
 
 
-def _moved(now: Situation, before: Held, after: Held, change: Change) -> Any:
+def _moved(now: Situation, make_before: Callable[[], Held], after: Held, change: Change) -> Any:
     """Which stored rows have other answers than before."""
     moved = np.zeros(after.rows.num_rows, np.bool_)
-    open_rows = np.flatnonzero(_may_move(now, after, change))
+    open_rows = _may_move(now, after, change)
     if len(open_rows) == 0:
         return moved
+    before = make_before()
     place_before = np.empty(before.rows.num_rows, np.int64)
     place_before[before.numbers] = np.arange(before.rows.num_rows)
     earlier = place_before[change.kept_numbers[after.numbers[open_rows]]]
@@ -124,12 +129,13 @@ def _moved(now: Situation, before: Held, after: Held, change: Change) -> Any:
 
 
 def _may_move(now: Situation, after: Held, change: Change) -> Any:
-    """Which stored rows are not settled, and, if rows only came, not before the first of them in their key."""
-    since = np.full(after.rows.num_rows, now.before)
-    if change.removed.num_rows == 0 and after.rows.num_rows:
-        new = np.where(after.is_new, after.times, np.iinfo(np.int64).max)
-        since = np.maximum(np.minimum.reduceat(new, np.flatnonzero(after.begins))[after.keys], now.before)
-    return ~after.is_new & (after.times >= since)
+    """Places of stored rows that are not settled and, if rows only came, not before the first of them in their key."""
+    places = np.flatnonzero(~after.is_new & (after.times >= now.before))
+    if change.removed.num_rows or len(places) == 0:
+        return places
+    new = np.where(after.is_new, after.times, np.iinfo(np.int64).max)
+    first = np.minimum.reduceat(new, np.flatnonzero(after.begins))
+    return places[after.times[places] >= first[after.keys[places]]]
 
 
 def _is_touched(now: Situation, before: Held, after: Held, change: Change, earlier: Any, open_rows: Any) -> Any:

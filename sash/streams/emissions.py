@@ -62,9 +62,9 @@ def revise(now: Situation, rows: Any) -> list[Any]:
     rows, large = now.large.take_out(_unrevised(rows))
     numbers, stored = now.stored(rows)
     change = take_changes(now.plan, stored, rows, now.counts)
-    before, after = Held.of(now, stored, rows.slice(0, 0)), Held.of(now, change.kept, change.added)
+    after = Held.of(now, change.kept, change.added)
     now.counts.keys += after.n_keys + len(large)
-    out, after = changed(now, before, after, change)
+    out, after = changed(now, lambda: Held.of(now, stored, rows.slice(0, 0)), after, change)
     now.pages.save(numbers, now.large.promote(after))
     return [out, *(revised_large(now, chunks, own) for chunks, own in large)]
 

@@ -17,7 +17,7 @@ from sash.streams.blaming import naming_rows
 from sash.streams.contract import FAILURE, IS_LATE, REVISION
 from sash.streams.plans import KEY, MICROSECOND, Plan, microseconds
 from sash.streams.policing import BEGIN, PLACE, SETTLED
-from sash.streams.reach import Settled, kept
+from sash.streams.reach import Settled, kept, numbers_of_keys
 from sash.streams.timing import Instants, times_of
 from sash.windows.durations import Duration
 
@@ -64,7 +64,7 @@ class Held:
     @cached_property
     def keys(self) -> Any:
         """The number of each row's key."""
-        return np.cumsum(self.begins) - 1
+        return numbers_of_keys(self.begins)
 
     @property
     def n_keys(self) -> int:

@@ -35,6 +35,12 @@ if TYPE_CHECKING:
     from sash.streams.timing import Instants
 
 
+def numbers_of_keys(begins: Any) -> Any:
+    """The number of each row's key, of sorted rows of which the first of each key is marked."""
+    starts = np.flatnonzero(begins)
+    return np.repeat(np.arange(len(starts)), np.diff(starts, append=len(begins)))
+
+
 @dataclass(frozen=True)
 class Settled:
     """Rows sorted by key and time, and how many of each key are settled."""
@@ -53,7 +59,7 @@ class Settled:
     @cached_property
     def keys(self) -> Any:
         """The number of each row's key."""
-        return np.cumsum(self.begins) - 1
+        return numbers_of_keys(self.begins)
 
     @cached_property
     def ends(self) -> Any:
@@ -171,7 +177,7 @@ def _require_policy(plan: Plan) -> None:
     if len(plan.specs) > 1 or plan.window.grid is not None:
         raise UnsupportedError(
             "a slide policy on a stream stands alone: which rows it has left is only known for one window, at every "
-            "row. Call the specs one after the other, without every(...)"
+            "row. Answer the specs in queries of their own, without every(...)"
         )
     if plan.streaming.emit != "final":
         raise UnsupportedError(
