@@ -95,8 +95,7 @@ for compiled in (True, False):
         window.insert(value)
     answers.append(window.query())
     if compiled:
-        operations = [operation for operation in window._built.fifo if operation is not None]
-        kernels = [*operations, window._built.cells.lower]
+        kernels = [window._insert_row, window._insert, window._query]
         hits = sum(sum(kernel.stats.cache_hits.values()) for kernel in kernels)
         misses = sum(sum(kernel.stats.cache_misses.values()) for kernel in kernels)
 print(json.dumps({"compiled": answers[0], "interpreted": answers[1], "hits": hits, "misses": misses}))
