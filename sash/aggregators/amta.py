@@ -52,7 +52,6 @@ from sash.aggregators.contract import (
 )
 from sash.aggregators.levels import N_LEVELS, Levels, Place, first_whole, in_rings, place_in, rings_mover
 from sash.compiling.cells import Cells
-from sash.compiling.jit import compiled, inlined
 
 FRONT, TOP, DEPTH, MOVED, CACHED = range(N_COMMON, N_COMMON + 5)
 LEFT, RIGHT, ANSWER, STACK = 0, 1, 2, 3
@@ -74,7 +73,6 @@ def build(cells: Cells, jit: Jit, where: Place = in_rings) -> Fifo:
     """Make the operations for one kind of cell, with nodes wherever `where` puts them."""
     combine, lift, transfer = cells.combine, cells.lift, cells.transfer
     place = where(jit, SHAPE.n_scratch)
-    hot = inlined if jit is compiled else jit  # handing a state over takes 6 ns, which is most of a round
 
     @jit
     def carry(s: State) -> int:
@@ -97,7 +95,7 @@ def build(cells: Cells, jit: Jit, where: Place = in_rings) -> Fifo:
         at[FRONT], at[TOP], at[DEPTH], at[MOVED] = at[END], 0, 0, 0
         transfer(s.pool, LEFT, s.pool, place(s, 0, at[OLDEST]))
 
-    @hot
+    @jit
     def insert(s: State, columns: object, i: int) -> None:
         at, end = s.at, s.at[END]
         leaf = place(s, 0, end)
@@ -180,7 +178,7 @@ def build(cells: Cells, jit: Jit, where: Place = in_rings) -> Fifo:
                 combine(s.pool, STACK + depth, node, STACK + depth - 1)
             depth += 1
 
-    @hot
+    @jit
     def evict(s: State) -> None:
         at = s.at
         oldest = at[OLDEST] + 1
@@ -212,7 +210,7 @@ def build(cells: Cells, jit: Jit, where: Place = in_rings) -> Fifo:
         while s.at[OLDEST] < oldest:
             evict(s)
 
-    @hot
+    @jit
     def query(s: State) -> int:
         at = s.at
         if at[MOVED]:

@@ -119,7 +119,9 @@ def _bind_exact_sum(dtype: Dtype) -> Monoid:
 
 @lru_cache
 def _python_sum() -> Monoid:
-    return Monoid("sum", Object(), to_python("sum"), _add, invert=_subtract, commutative=True, exact=None)
+    return Monoid(
+        "sum", Object(), to_python("sum"), _add, lower=_value_from_zero, invert=_subtract, commutative=True, exact=None
+    )
 
 
 @lru_cache
@@ -140,6 +142,11 @@ def _float_sum() -> Monoid:
 def _from_zero(total: Any) -> Any:
     """A sum starts from 0.0, so rows that are all -0.0 sum to 0.0, as in Spark."""
     return total + 0.0
+
+
+def _value_from_zero(total: Any) -> Any:
+    """The same where a total may be of any type that adds up."""
+    return _from_zero(total) if isinstance(total, float) else total
 
 
 @lru_cache
@@ -236,7 +243,7 @@ def _python_mean() -> Monoid:
         return (older[0] + newer[0], older[1] + newer[1])
 
     def lower(partial: Any) -> Any:
-        return partial[1] / partial[0]
+        return _value_from_zero(partial[1]) / partial[0]
 
     def invert(whole: Any, older: Any) -> Any:
         return (whole[0] - older[0], whole[1] - older[1])
@@ -273,6 +280,7 @@ def _mean_of(name: str, lift: Function, lower: Function) -> Monoid:
         commutative=True,
         exact=False,
         graded=True,
+        neutral=True,
     )
 
 

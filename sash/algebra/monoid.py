@@ -47,6 +47,7 @@ class Monoid:
     selective: bool = False
     exact: bool | None = True  # False: rounding makes invert drift (floats); None: only if values are floats
     graded: bool = False
+    neutral: bool = False  # graded, and the identity may be combined like any other partial: no need to look for it
     answers_empty: bool = False  # True: lower(identity) is the answer of an empty window; else null
     outputs: tuple[str, ...] = ()  # names of the answers, if lower gives a tuple
     codec: Codec | None = None  # for object states that plain data cannot express
@@ -88,6 +89,9 @@ def ungraded(monoid: Monoid) -> Monoid:
     assert isinstance(monoid.state, Record)
     assert lower is not None
 
+    def added_combine(older: Any, newer: Any) -> Any:
+        return (older[0] + newer[0], *combine(older[1:], newer[1:], older[0], newer[0]))
+
     def counted_combine(older: Any, newer: Any) -> Any:
         if older[0] == 0.0:
             return newer
@@ -102,7 +106,7 @@ def ungraded(monoid: Monoid) -> Monoid:
         monoid,
         state=Record(("n", *monoid.state.names), (np.dtype("f8"), *monoid.state.dtypes)),
         lift=_counted_lift(lift, monoid.n_inputs),
-        combine=counted_combine,
+        combine=added_combine if monoid.neutral else counted_combine,
         lower=counted_lower,
         invert=_counted_invert(invert) if invert else None,
         identity=(0.0, *monoid.identity),

@@ -26,6 +26,18 @@ from typing import Any, NamedTuple
 from sash.algebra.monoid import Function
 
 
+class Fold(NamedTuple):
+    """Several cells into one, what has been made so far being held: numbers in registers, all else in the one cell.
+
+    Through the pool each step would wait until the last one has been written, which takes as long as an addition.
+    """
+
+    begin: Function  # (pool, dst, src) -> held: that of src alone
+    add: Function  # (pool, dst, held, src) -> held + src
+    add_both: Function  # (pool, dst, held, older, newer, scratch) -> held + (older + newer)
+    end: Function  # (pool, dst, held): dst becomes what is held
+
+
 class Cells(NamedTuple):
     """The operations on one kind of pool."""
 
@@ -38,6 +50,7 @@ class Cells(NamedTuple):
     newer_wins: Function  # (pool, older, newer): whether older + newer is newer
     allocate: Callable[[int], Any]  # number of cells -> pool
     results: Callable[[int], Any]  # number of rows -> (answers, valid)
+    fold: Fold
 
 
 class Values(NamedTuple):
@@ -98,4 +111,57 @@ def paired(first: Cells, second: Cells, jit: Callable[[Function], Function]) -> 
     def results(n: int) -> Any:
         return first.results(n), second.results(n)
 
-    return Cells(combine, clear, lift, lower, transfer, invert, newer_wins, allocate, results)
+    fold = _paired_folds(first.fold, second.fold, jit)
+    return Cells(combine, clear, lift, lower, transfer, invert, newer_wins, allocate, results, fold)
+
+
+def _paired_folds(first: Fold, second: Fold, jit: Callable[[Function], Function]) -> Fold:
+    (begin_1, add_1, add_both_1, end_1), (begin_2, add_2, add_both_2, end_2) = first, second
+
+    @jit
+    def begin(pool: Any, dst: int, src: int) -> Any:
+        return begin_1(pool[0], dst, src), begin_2(pool[1], dst, src)
+
+    @jit
+    def add(pool: Any, dst: int, held: Any, src: int) -> Any:
+        return add_1(pool[0], dst, held[0], src), add_2(pool[1], dst, held[1], src)
+
+    @jit
+    def add_both(pool: Any, dst: int, held: Any, older: int, newer: int, scratch: int) -> Any:
+        return (
+            add_both_1(pool[0], dst, held[0], older, newer, scratch),
+            add_both_2(pool[1], dst, held[1], older, newer, scratch),
+        )
+
+    @jit
+    def end(pool: Any, dst: int, held: Any) -> None:
+        end_1(pool[0], dst, held[0])
+        end_2(pool[1], dst, held[1])
+
+    return Fold(begin, add, add_both, end)
+
+
+def fold_in_place(combine: Function, transfer: Function, jit: Callable[[Function], Function]) -> Fold:
+    """Make the fold of cells that are no numbers: what is held is the place of the cell."""
+
+    @jit
+    def begin(pool: Any, dst: int, src: int) -> Any:
+        transfer(pool, dst, pool, src)
+        return dst
+
+    @jit
+    def add(pool: Any, dst: int, held: Any, src: int) -> Any:
+        combine(pool, dst, dst, src)
+        return held
+
+    @jit
+    def add_both(pool: Any, dst: int, held: Any, older: int, newer: int, scratch: int) -> Any:
+        combine(pool, scratch, older, newer)
+        combine(pool, dst, dst, scratch)
+        return held
+
+    @jit
+    def end(pool: Any, dst: int, held: Any) -> None:
+        pass
+
+    return Fold(begin, add, add_both, end)

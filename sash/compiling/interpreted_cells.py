@@ -13,7 +13,7 @@ import numpy as np
 
 from sash.algebra.monoid import Function, Monoid, identity_of, ungraded
 from sash.algebra.state import Row
-from sash.compiling.cells import Cells
+from sash.compiling.cells import Cells, fold_in_place
 
 
 def interpreted_cells(monoid: Monoid) -> Cells:
@@ -64,6 +64,7 @@ def interpreted_cells(monoid: Monoid) -> Cells:
         combine, clear, lift_row, lower_cell, transfer, invert, newer_wins,
         allocate=lambda n: [None] * n,
         results=lambda n: ([None] * n, None),
+        fold=fold_in_place(combine, transfer, lambda function: function),
     )  # fmt: skip
 
 
@@ -105,6 +106,7 @@ def counting_rows(cells: Cells) -> Cells:
         combine, clear, lift, lower, transfer, invert, newer_wins,
         allocate=lambda n: (np.zeros(n, np.int64), cells.allocate(n)),
         results=cells.results,
+        fold=fold_in_place(combine, transfer, lambda function: function),
     )  # fmt: skip
 
 

@@ -95,7 +95,11 @@ def _is_plain(value: Any) -> bool:
 
 
 def inlined(function: Function) -> Function:
-    """Compile a function into whoever calls it, where handing over its arguments takes longer than its work."""
+    """Compile a function into whoever calls it.
+
+    Algorithms are made of such: a state is some thirty words, and handing it over takes longer than most steps. Left to
+    the optimiser, a round of DABA over standard deviations took 58 ns instead of 22.
+    """
     dispatcher: Any = compiled(function)
     dispatcher.targetoptions["forceinline"] = True
     return dispatcher  # type: ignore[no-any-return]

@@ -15,7 +15,7 @@ from sash.aggregators.contract import END, Algorithm, View
 from sash.aggregators.sba import CHUNK, FILLED, SLIDE, Boundaries, chunk_by_count, chunk_by_time, require_window
 from sash.algebra.monoid import Monoid
 from sash.compiling.interpreted_cells import interpreted_cells
-from sash.compiling.jit import compiled, entry, interpreted
+from sash.compiling.jit import entry, inlined, interpreted
 from sash.engine import snapshot
 from sash.engine.building import Built, new_state, nullable
 from sash.engine.events import Folder, OneRow, reader, take_answer
@@ -62,7 +62,7 @@ class Sliding(NamedTuple):
 @lru_cache(maxsize=64)
 def _build(algorithm: Algorithm, monoid: Monoid, sliding: Sliding, is_compiled: bool) -> tuple[Built, Boundaries]:
     cells = nullable(monoid) if is_compiled else interpreted_cells(monoid)
-    operations: Any = algorithm.build(cells, compiled if is_compiled else interpreted)
+    operations: Any = algorithm.build(cells, inlined if is_compiled else interpreted)
     if is_compiled:
         operations = Boundaries(*(entry(operation) for operation in operations))
         cells = cells._replace(lower=entry(cells.lower))

@@ -24,7 +24,7 @@ from sash.algebra.state import Row
 from sash.compiling.cells import Cells, paired
 from sash.compiling.compiled_cells import compiled_cells, counting_nulls
 from sash.compiling.interpreted_cells import counting_rows, interpreted_cells
-from sash.compiling.jit import compiled, entry, interpreted
+from sash.compiling.jit import compiled, entry, inlined, interpreted
 from sash.errors import UnsupportedError
 
 
@@ -53,7 +53,7 @@ def build(algorithm: Algorithm, monoids: tuple[Monoid, ...], is_compiled: bool, 
         cells = interpreted_product(algorithm, monoids, chosen)
         return Built(algorithm, cells, algorithm.build(cells, interpreted, **chosen), False, decisive)
     cells = product([nullable(monoid) for monoid in monoids], compiled)
-    fifo = algorithm.build(cells, compiled, **chosen)
+    fifo = algorithm.build(cells, inlined, **chosen)
     outer = Fifo(*(entry(operation) for operation in fifo if operation is not None))
     return Built(algorithm, cells._replace(lower=entry(cells.lower)), outer, True, decisive)
 

@@ -34,7 +34,7 @@ from sash.aggregators.contract import END, OLDEST, Algorithm, Fifo, Jit, State
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
-from sash.compiling.jit import compiled, entry, interpreted
+from sash.compiling.jit import compiled, entry, inlined, interpreted
 from sash.engine.building import Built, interpreted_product, new_state, nullable, product, require_algebra
 from sash.engine.sharing import instants_of, require_closed
 from sash.engine.tasks import Kind, Task, answers_for, columns_for, kind_of, narrowed
@@ -180,7 +180,7 @@ def _driver(algorithm: Algorithm, kind: Kind) -> tuple[Cells, Function]:
         cells = product([make(monoid) for monoid in kind.monoids], compiled)
     else:
         cells = interpreted_product(algorithm, kind.monoids, options)
-    jit: Any = compiled if kind.is_compiled else interpreted
+    jit: Any = inlined if kind.is_compiled else interpreted
     fifo = algorithm.build(cells._replace(lift=cells.transfer), jit, **options)  # its rows are slices
     return cells, slices_driver(fifo, cells, entry if kind.is_compiled else interpreted)
 

@@ -16,7 +16,7 @@ from sash.algebra.monoid import Apart, Function, Monoid
 from sash.algebra.state import Scalar
 from sash.compiling.cells import Cells, Values
 from sash.compiling.compiled_cells import compiled_cells, values
-from sash.compiling.jit import compiled, entry, explaining, interpreted
+from sash.compiling.jit import compiled, entry, explaining, inlined, interpreted
 from sash.engine import columns as reading
 from sash.engine import parallel
 from sash.engine.answering import answers_of
@@ -44,7 +44,7 @@ from sash.errors import DeclarationError, UnsupportedError
 from sash.windows.frames import Frames, time_frames
 
 AT_ONCE = 1 << 18  # rows, at least, of what is done in steps: fewer take longer to begin
-FAR = 8  # times as many rows as a window, at least, too: the window before them is prepared once more
+FAR = 2  # times as many rows as a window, at least, too: the scan begins with all of the window before them
 LONG = 48  # rows of windows of single numbers: beyond, scans side by side beat four windows at a time
 
 
@@ -242,14 +242,18 @@ def _scanned_apart(task: Task, apart: Apart, n: int, rows: int) -> Any:
     at_once = max(AT_ONCE, FAR * rows)
 
     def work(begin: int, end: int) -> None:
-        prepared = np.empty(min(rows + at_once, end))
+        n_before = min(begin, rows)  # rows of the window before those of a step
+        prepared = np.empty(min(n_before + end - begin, rows + at_once))
+        apart.before(column[begin - n_before : begin], prepared[:n_before])
         for start in range(begin, end, at_once):
-            stop, first = min(start + at_once, end), max(0, start - rows)
-            given, own = prepared[: stop - first], cut_results(results, first, stop)
-            apart.before(column[first:stop], given)
-            scan((given,), start - first, stop - first, cut, how.memory(ops, cut), own)
-            answers = own[0][start - first :]
-            apart.after(answers, answers)
+            stop = min(start + at_once, end)
+            given, own = prepared[: n_before + stop - start], cut_results(results, start - n_before, stop)
+            apart.before(column[start:stop], given[n_before:])
+            scan((given,), n_before, len(given), cut, how.memory(ops, cut), own)
+            apart.after(own[0][n_before:], own[0][n_before:])
+            n_before = min(stop, rows)
+            if stop < end:
+                prepared[:n_before] = given[len(given) - n_before :]
 
     each_part(parts(n, rows), work)
     return answers_of(results, apart.monoid, masked=task.is_masked)
@@ -300,7 +304,7 @@ def _driver(algorithm: Algorithm, kind: Kind, by_rows: bool) -> tuple[Cells, Fun
     if kind.is_compiled:
         make_cells = nullable if kind.has_nulls else compiled_cells
         cells = product([make_cells(monoid) for monoid in kind.monoids], compiled)
-        fifo = algorithm.build(cells, compiled, **options)
+        fifo = algorithm.build(cells, inlined, **options)
     else:
         cells = interpreted_product(algorithm, kind.monoids, options)
         fifo = algorithm.build(cells, interpreted, **options)

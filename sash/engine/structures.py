@@ -17,7 +17,7 @@ from sash.aggregators.contract import END, MASK, OLDEST, Algorithm, Fifo, State
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
-from sash.compiling.jit import compiled, entry, interpreted
+from sash.compiling.jit import compiled, entry, inlined, interpreted
 from sash.engine import running_total, snapshot
 from sash.engine.building import Built, interpreted_product, new_state, nullable, product, require_algebra
 from sash.engine.driving import COLUMNS, ELEMENTS, Keys, Windows, forgetter, keys_driver, runs_driver
@@ -63,7 +63,7 @@ def find_in_order(name: str) -> Algorithm:
 def make(algorithm: Algorithm, kind: Kind) -> Made:
     """Make the kernel of an algorithm for some aggregates; kept for the life of the process."""
     options = require_algebra(algorithm, kind.monoids, inexact=False)
-    jit, outer = (compiled, entry) if kind.is_compiled else (interpreted, interpreted)
+    jit, outer = (inlined, entry) if kind.is_compiled else (interpreted, interpreted)
     if kind.is_compiled:
         cells = product([(nullable if kind.has_nulls else compiled_cells)(each) for each in kind.monoids], compiled)
     else:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 import sys
+from datetime import timedelta
 from decimal import Decimal
 from fractions import Fraction
 
@@ -15,6 +16,7 @@ from hypothesis import strategies as st
 
 from sash.algebra import arithmetic
 from sash.algebra.exact_sum import exact_sum_monoid
+from sash.algebra.monoid import ungraded
 from sash.engine.aggregator import aggregator
 from sash.errors import DataError, SumOverflowError
 from tests.algebra.bracketing import (
@@ -90,6 +92,31 @@ def test_machine_code_answers_the_same_in_any_bracketing(case, data, seed):
 )
 def test_the_engine_answers_as_a_fold_does(aggregate, compiled):
     require_round_trip(aggregate, [(k * k % 11 - 4,) for k in range(20)], dtype="i8", compiled=compiled)
+
+
+@both_forms
+@pytest.mark.parametrize("aggregate", [arithmetic.sum(), arithmetic.mean()], ids=lambda a: a.name)
+def test_zeros_that_are_all_negative_add_up_to_zero_as_in_spark(aggregate, compiled):
+    assert [math.copysign(1, each) for each in slid(aggregate, [(-0.0,), (-0.0,)], 2, compiled=compiled)] == [1, 1]
+
+
+def test_a_sum_of_anything_that_adds_up_is_left_as_it_is():
+    hours = [(timedelta(hours=1),), (timedelta(hours=2),)]
+    assert slid(arithmetic.sum(), hours, 2, compiled=False)[-1] == timedelta(hours=3)
+    assert slid(arithmetic.mean(), hours, 2, compiled=False)[-1] == timedelta(hours=1.5)
+
+
+@pytest.mark.parametrize("make", [arithmetic.mean, arithmetic.geomean])
+def test_a_neutral_identity_changes_no_answer_on_either_side(make):
+    declared = make().bind(np.dtype("f8"))
+    monoid = ungraded(declared)
+    assert declared.neutral
+    assert monoid.combine(monoid.identity, monoid.identity) == monoid.identity
+    for value in (-0.0, 0.0, 1.0, -2.5, 5e-324, LARGEST, math.inf, -math.inf, math.nan):
+        partial = monoid.lift(value)
+        for joined in (monoid.combine(monoid.identity, partial), monoid.combine(partial, monoid.identity)):
+            assert same(monoid.lower(joined), monoid.lower(partial))
+            assert joined[0] == 1
 
 
 @both_forms

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import sash
 from sash.algebra.laws.sameness import same
+from sash.compiling.compiled_cells import LINE, compiled_cells
 from sash.compiling.jit import is_enabled
 from sash.engine.aggregator import aggregator
 from sash.testing.fifo_suite import fifo_algorithms
@@ -111,3 +113,11 @@ def test_several_aggregates_in_one_structure_equal_each_alone():
     for name, aggregate in (("a", Sum), ("b", Mean), ("c", Max)):
         alone = slid(aggregator("two_stacks_lite", aggregate, dtype="i8", compiled=True), rows)
         assert [answer[name] for answer in answers] == alone
+
+
+def test_rows_begin_at_a_line_of_the_caches():
+    for rows in (1, 3, 1000):
+        pool = compiled_cells(sash.bloom().bind(np.dtype("i8"))).allocate(rows)
+        assert pool.ctypes.data % LINE == 0
+        assert pool.shape[0] == rows
+        assert pool.flags.c_contiguous

@@ -49,7 +49,7 @@ def evicter(kit: Kit, nodes: Nodes, search: Searching, repairs: Repairing, upwar
 
 def _inner_evicter(kit: Kit, nodes: Nodes, repairs: Repairing, refill: Function) -> Function:
     width, min_arity, get, child, shift = kit.width, kit.min_arity, nodes.get, nodes.child, nodes.shift
-    close_entry, tidy, finish, settle = nodes.close, repairs.tidy, repairs.finish, repairs.settle
+    close_entry, tidy, follow, settle = nodes.close, repairs.tidy, repairs.follow, repairs.settle
 
     def evict_inner(s: Tree, node: int, i: int) -> None:
         """Put the next younger entry in the place of the evicted one, or the next older one."""
@@ -65,7 +65,7 @@ def _inner_evicter(kit: Kit, nodes: Nodes, repairs: Repairing, refill: Function)
         while level < height and top != s.at[ROOT]:
             tidy(s, top, level)
             top, level = get(links, top, PARENT), level + 1
-        finish(s, top, level)
+        follow(s, top, level)
         settle(s)
 
     return kit.apart(evict_inner)

@@ -29,7 +29,7 @@ def inserter(kit: Kit, nodes: Nodes, supply: Supply, search: Searching, upward: 
     get, open_entry, close_gap, find = nodes.get, nodes.open, nodes.close_gap, search.search
     trim = upward.trim
 
-    @kit.apart
+    @kit.jit
     def insert_anywhere(s: Tree, key: Any, columns: object, row: int) -> bool:
         close_gap(s)
         node, i, is_found = find(s, key)

@@ -32,18 +32,18 @@ def rebalancing_of(kit: Kit, nodes: Nodes, balance: Balancing, repairs: Repairin
     lower_root = _root_lowerer(kit, nodes, balance, repairs)
     split_up = _upward_splitter(kit, nodes, balance, repairs)
     refill = _refiller(kit, nodes, balance, repairs, lower_root)
-    finish, settle = repairs.finish, repairs.settle
+    follow, settle = repairs.follow, repairs.settle
 
     @kit.apart
     def trim(s: Tree, node: int) -> None:
         top, level = split_up(s, node, 0)
-        finish(s, top, level)
+        follow(s, top, level)
         settle(s)
 
     @kit.apart
     def fill(s: Tree, node: int, level: int) -> None:
         top, level = refill(s, node, level)
-        finish(s, top, level)
+        follow(s, top, level)
         settle(s)
 
     return Rebalancing(split_up, refill, trim, fill)

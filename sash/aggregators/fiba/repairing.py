@@ -53,15 +53,17 @@ class Repairing(NamedTuple):
     is_up: Function  # (tree, node) -> whether its aggregate is of all below it
     mark: Function  # (tree, node, level): a node of a spine, or the root, has changed
     tidy: Function  # (tree, node, level): repairs it if it is off the spines, else marks it
-    finish: Function  # (tree, node, level): repairs what follows upward from a change of the node
+    finish: Function  # (tree, node, level): repairs what follows upward from changes of the node and beside it
+    follow: Function  # (tree, node, level): the same where the node and what is below it is all that has changed
     settle: Function  # (tree): repairs what is marked, and downward from there
 
 
 def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
     """Make the operations on aggregates."""
-    jit, get, has_fingers = kit.jit, nodes.get, kit.has_fingers
+    jit, get, put, has_fingers = kit.jit, nodes.get, nodes.put, kit.has_fingers
     fold_oldest, lean = _oldest_folder(kit, nodes), _leaner(kit, nodes)
-    repair, mark = _repairer(kit, nodes, fold_oldest, lean), _marker(kit, nodes)
+    fold_inner, mark = _inner_folder(kit, nodes), _marker(kit, nodes)
+    repair = _repairer(kit, nodes, fold_oldest, fold_inner, lean)
 
     @jit
     def is_up(s: Tree, node: int) -> bool:
@@ -84,7 +86,22 @@ def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
         if has_fingers:
             mark(s, node, level)
 
-    return Repairing(repair, fold_oldest, is_up, mark, tidy, finish, _settler(kit, nodes, repair, lean))
+    @jit
+    def follow(s: Tree, node: int, level: int) -> None:
+        links = s.links
+        if is_up(s, node):
+            n_more = -get(links, node, COUNT)
+            repair(s, node)
+            n_more += get(links, node, COUNT)
+            node, level = get(links, node, PARENT), level + 1
+            while is_up(s, node):  # one aggregate below has changed, and so many entries: no child is asked
+                fold_inner(s, node, get(links, node, ARITY) - 1, 0, False)
+                put(links, node, COUNT, get(links, node, COUNT) + n_more)
+                node, level = get(links, node, PARENT), level + 1
+        if has_fingers:
+            mark(s, node, level)
+
+    return Repairing(repair, fold_oldest, is_up, mark, tidy, finish, follow, _settler(kit, nodes, repair, lean))
 
 
 def _oldest_folder(kit: Kit, nodes: Nodes) -> Function:
@@ -130,26 +147,26 @@ def _leaner(kit: Kit, nodes: Nodes) -> Function:
     return kit.jit(lean)
 
 
-def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, lean: Function) -> Function:
+def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, fold_inner: Function, lean: Function) -> Function:
     jit, get, put, width, has_fingers = kit.jit, nodes.get, nodes.put, kit.width, kit.has_fingers
-    combine, transfer, clear = kit.cells.combine, kit.cells.transfer, kit.cells.clear
-    fold_inner = _inner_folder(kit, nodes)
+    transfer, clear, (begin, add, _, end) = kit.cells.transfer, kit.cells.clear, kit.cells.fold
 
     @jit
     def fold_leaf(s: Tree, node: int, n: int, parent: int) -> None:
         """Fold the entries of a leaf, after all above it, if that is not NONE."""
-        aggregate, begin, count = node * width, 0, n
+        aggregate, first, count = node * width, parent * width, n
         if parent != NONE:
-            transfer(s.pool, aggregate, s.pool, parent * width)
             count += get(s.links, parent, COUNT)
-        elif n == 0:
-            clear(s.pool, aggregate)
         else:
-            transfer(s.pool, aggregate, s.pool, aggregate + 1)
-            begin = 1
-        for i in range(begin, n):
-            combine(s.pool, aggregate, aggregate, aggregate + 1 + i)
+            first = aggregate + 1
         put(s.links, node, COUNT, count)
+        if count == 0:
+            clear(s.pool, aggregate)
+            return
+        held = begin(s.pool, aggregate, first)
+        for i in range(0 if parent != NONE else 1, n):
+            held = add(s.pool, aggregate, held, aggregate + 1 + i)
+        end(s.pool, aggregate, held)
 
     def repair(s: Tree, node: int) -> None:
         links, n, parent, flags = s.links, get(s.links, node, ARITY) - 1, NONE, 0
@@ -158,7 +175,8 @@ def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, lean: Function) -> 
             if flags & RIGHT and get(links, node, PARENT) != s.at[ROOT]:
                 parent = get(links, node, PARENT)
         if get(links, node, BLOCK) != NONE:
-            count = fold_inner(s, node, n)
+            skip = LEFT | RIGHT if has_fingers and node == s.at[ROOT] else flags
+            count = fold_inner(s, node, n, skip, True)
             put(links, node, COUNT, count)
             if flags != 0:
                 transfer(s.pool, node * width + width - 1, s.pool, node * width)
@@ -174,33 +192,32 @@ def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, lean: Function) -> 
 
 
 def _inner_folder(kit: Kit, nodes: Nodes) -> Function:
-    jit, get, child, width, has_fingers = kit.jit, nodes.get, nodes.child, kit.width, kit.has_fingers
-    combine, transfer = kit.cells.combine, kit.cells.transfer
+    get, child, width, (begin, add, add_both, end) = nodes.get, nodes.child, kit.width, kit.cells.fold
 
-    def fold_inner(s: Tree, node: int, n: int) -> int:
-        """Fold entries and children into the aggregate, without the children that stand on a spine."""
+    def fold_inner(s: Tree, node: int, n: int, skip: int, counts: bool) -> int:
+        """Fold entries and children into the aggregate, without the children that stand on a spine.
+
+        `counts` is known where this is compiled into its callers: they get the count of entries, or nothing of use.
+        """
         links, pool, aggregate, count = s.links, s.pool, node * width, n
-        skip = 0
-        if has_fingers:
-            skip = LEFT | RIGHT if node == s.at[ROOT] else get(links, node, FLAGS)
         if skip & LEFT == 0:
-            oldest = child(s, node, 0)
-            count += get(links, oldest, COUNT)
-            combine(pool, aggregate, oldest * width, aggregate + 1)
+            below = child(s, node, 0)
+            count += get(links, below, COUNT) if counts else 0
+            held = add(pool, aggregate, begin(pool, aggregate, below * width), aggregate + 1)
         else:
-            transfer(pool, aggregate, pool, aggregate + 1)
+            held = begin(pool, aggregate, aggregate + 1)
         for i in range(1, n):
             below = child(s, node, i)
-            count += get(links, below, COUNT)
-            combine(pool, PART, below * width, aggregate + 1 + i)  # apart, so that one chain waits half as often
-            combine(pool, aggregate, aggregate, PART)
+            count += get(links, below, COUNT) if counts else 0
+            held = add_both(pool, aggregate, held, below * width, aggregate + 1 + i, PART)  # a chain half as long
         if skip & RIGHT == 0:
-            youngest = child(s, node, n)
-            count += get(links, youngest, COUNT)
-            combine(pool, aggregate, aggregate, youngest * width)
+            below = child(s, node, n)
+            count += get(links, below, COUNT) if counts else 0
+            held = add(pool, aggregate, held, below * width)
+        end(pool, aggregate, held)
         return count
 
-    return jit(fold_inner)
+    return kit.jit(fold_inner)
 
 
 def _marker(kit: Kit, nodes: Nodes) -> Function:
