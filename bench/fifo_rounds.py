@@ -20,7 +20,7 @@ from sash.aggregators.contract import END, OLDEST, Algorithm, Fifo, State
 from sash.algebra.monoid import Function, Monoid
 from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
-from sash.compiling.jit import compiled, entry, interpreted
+from sash.compiling.jit import compiled, entry, inlined, interpreted
 from sash.engine.binding import bind
 from sash.engine.building import Built, interpreted_product, nested, new_state, product, require_algebra
 from sash.engine.driving import rows_driver
@@ -28,6 +28,8 @@ from sash.engine.driving import rows_driver
 SEED = 20261115
 BLOCK = 4096
 STAGGER = 40  # elements: five lines of a cache, if they have 8 bytes
+LINE = 64  # bytes of a line of a cache
+MOVABLE = 32 << 20  # bytes that are moved from turn to turn
 Options = tuple[tuple[str, Any], ...]
 
 
@@ -60,13 +62,13 @@ class FifoRounds:
         self.drivers = drivers(found, bound.monoids, tuple(sorted(options.items())), bound.is_compiled)
         self.n, self.columns = n, columns_of(bound.monoids, self.block, dtype, is_compiled=bound.is_compiled)
         self.results = self.drivers.cells.results(self.block)
-        self.state = self.drivers.new_state(n)
-        for length in _blocks(n, self.block):
+        self.state, self.n_moves = copied(self.drivers.new_state(n)), 0
+        for length in blocks_of(n, self.block):
             self.drivers.fill(self.state, self.columns, length)
 
     def rounds(self, count: int | None = None) -> Callable[[], None]:
         """Prepare rounds: a block of them, or as many."""
-        blocks = _blocks(count or self.block, self.block)
+        blocks = blocks_of(count or self.block, self.block)
 
         def take() -> None:
             for length in blocks:
@@ -74,9 +76,23 @@ class FifoRounds:
 
         return take
 
+    @property
+    def answers(self) -> Any:
+        """Those of the last block of rounds."""
+        return self.results[0]
+
+    def move(self) -> None:
+        """Go on in other memory, unless it is too much: which lines of a cache a window competes for is luck as well.
+
+        A window of four rows of 2 kB takes a tenth longer in one of twenty places.
+        """
+        if nbytes(self.state) <= MOVABLE:
+            self.n_moves += 1
+            self.state = copied(self.state, self.n_moves % 8)
+
     def firings(self, count: int, change: int) -> Callable[[], None]:
         """Prepare evictions and insertions that are answered once in `change` of them."""
-        blocks = _blocks(count, max(self.block // change * change, change))
+        blocks = blocks_of(count, max(self.block // change * change, change))
 
         def take() -> None:
             for length in blocks:
@@ -108,10 +124,10 @@ class FifoRounds:
 
 
 def copied(state: Any, number: int = 0) -> Any:
-    """The same state in memory of its own.
+    """The same state in memory of its own, which begins where a line of the caches does.
 
-    Large arrays begin at the beginning of a page; those of several states begin at other places in theirs, as the same
-    places of all would compete for a few lines of the first cache.
+    Those of several states begin at other places in their pages, as the same places of all would compete for a few
+    lines of the first cache.
     """
     if isinstance(state, tuple):
         parts = (copied(part, number) for part in state)
@@ -119,9 +135,20 @@ def copied(state: Any, number: int = 0) -> Any:
     if isinstance(state, list):
         return state.copy()
     shift = number * STAGGER
-    copy = np.empty((len(state) + shift, *state.shape[1:]), state.dtype)[shift:]
+    copy = _from_a_line((len(state) + shift, *state.shape[1:]), state.dtype)[shift:]
     copy[:] = state
     return copy
+
+
+def _from_a_line(shape: tuple[int, ...], dtype: Any) -> Any:
+    """Memory for an array. Where malloc puts one within a line is luck, and decides whether vectors lie across lines.
+
+    A combine of rows of 2 kB takes half as long again if they do: more than what algorithms differ by.
+    """
+    n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
+    room = np.empty(n_bytes + LINE, np.uint8)
+    begin = -room.ctypes.data % LINE
+    return room[begin : begin + n_bytes].view(dtype).reshape(shape)
 
 
 def alike(state: Any) -> int:
@@ -136,7 +163,8 @@ def nbytes(state: Any) -> int:
     return int(getattr(state, "nbytes", 8 * len(state)))
 
 
-def _blocks(count: int, block: int) -> list[int]:
+def blocks_of(count: int, block: int) -> list[int]:
+    """So many rounds as lengths of one block, the last of which may be shorter."""
     return [min(block, count - begin) for begin in range(0, count, block)]
 
 
@@ -152,7 +180,7 @@ def columns_of(monoids: tuple[Monoid, ...], n: int, dtype: str, *, is_compiled: 
 def drivers(algorithm: Algorithm, monoids: tuple[Monoid, ...], options: Options, is_compiled: bool) -> Drivers:
     """Make the loops; each is compiled when it is first called."""
     chosen = require_algebra(algorithm, monoids, inexact=False) | dict(options)
-    jit, outer = (compiled, entry) if is_compiled else (interpreted, interpreted)
+    jit, outer = (inlined, entry) if is_compiled else (interpreted, interpreted)
     if is_compiled:
         cells = product([compiled_cells(monoid.narrow or monoid) for monoid in monoids], compiled)
     else:

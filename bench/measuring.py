@@ -137,6 +137,12 @@ def _memory_gb() -> float | None:
         return None
 
 
+def last_cache_mb() -> float | None:
+    """The cache before memory, as the system has it; None if it does not say."""
+    sizes = [path.read_text().strip() for path in Path("/sys/devices/system/cpu/cpu0/cache").glob("index*/size")]
+    return max((int(size.removesuffix("K")) / 1024 for size in sizes), default=None)
+
+
 def _java() -> str:
     """The version of the Java that Spark takes: that of JAVA_HOME, or the one on the path."""
     home = os.environ.get("JAVA_HOME")

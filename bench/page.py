@@ -92,10 +92,11 @@ def section(experiment: Experiment, run: dict[str, Any]) -> Section:
 
 
 def _run_as(experiment: Experiment, run: dict[str, Any]) -> str:
-    """How, when and for how long it ran."""
+    """How, when, where and for how long it ran."""
     at = datetime.fromisoformat(run["at"])
     seconds = f", {run['seconds']:,.0f} s" if run.get("seconds") is not None else ""
-    return f"sash bench {experiment.name}, {at:%d %b %Y %H:%M} UTC, commit {run['commit']}{seconds}."
+    where = f", {run['machine']}" if "machine" in run else ""
+    return f"sash bench {experiment.name}, {at:%d %b %Y %H:%M} UTC, commit {run['commit']}{where}{seconds}."
 
 
 def _claims(run: dict[str, Any], said: str) -> list[list[tuple[str, ...]]]:

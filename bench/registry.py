@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 
 from bench.cycles import IS_READABLE
-from bench.experiments import daba, engines, fiba, mta, on_spark, pba, peers, reactive
+from bench.experiments import daba, engines, fiba, mta, on_spark, pba, peers, reactive, reference
 from bench.experiments.contract import Claim, Experiment, Row, Size
 
 SUITES = {  # module -> what it shows; those of our own, older than the experiments, and frozen like them
@@ -52,7 +52,7 @@ EXPERIMENTS: dict[str, Experiment] = {
     each.name: each
     for each in (
         *mta.EXPERIMENTS, *daba.EXPERIMENTS, *reactive.EXPERIMENTS, *pba.EXPERIMENTS, *fiba.EXPERIMENTS,
-        *peers.EXPERIMENTS,
+        *peers.EXPERIMENTS, *reference.EXPERIMENTS,
         *on_spark.EXPERIMENTS, *engines.EXPERIMENTS,
         *(_suite(*each) for each in SUITES.items()),
         *(_suite(*each, is_large=True) for each in LARGE.items()),
@@ -72,6 +72,8 @@ def lacks(experiment: Experiment) -> str:
         return "pyspark is not installed: make bench-spark installs it"
     if experiment.needs == "engines" and not any(map(engines.python_of, engines.ENVIRONMENTS)):
         return f"there is neither Flink nor Pathway in {engines.ENGINES}: make bench-engines installs them"
+    if experiment.needs == "reference":
+        return reference.lack()
     if experiment.needs == "x86" and not IS_READABLE:
         return "only x86 processors let a program read their clock"
     return ""

@@ -54,18 +54,23 @@ def trees_of(algorithm: str, aggregate: Any, min_arity: int) -> Trees:
     return build_trees(Wanted(algorithm, bound.monoids, bound.is_compiled, "i8", min_arity, has_nulls=False))
 
 
-def run_moves(trees: Trees, tree: Any, given: Moves) -> Callable[[], Any]:
+def run_moves(trees: Trees, tree: Any, given: Moves, results: Any = None) -> Callable[[], Any]:
     """Prepare a run over some rows: it gives the tree, which may be another one, grown on the way."""
-    run = run_alike(trees, [tree], given)
+    run = run_alike(trees, [tree], given, results=results)
     return lambda: run()[0]
 
 
-def run_alike(trees: Trees, alike: list[Any], given: Moves, spent: Any = ()) -> Callable[[], list[Any]]:
-    """Prepare a run of trees that are alike over the same rows: row by row all take it, before any takes the next."""
+def run_alike(
+    trees: Trees, alike: list[Any], given: Moves, spent: Any = (), results: Any = None
+) -> Callable[[], list[Any]]:
+    """Prepare a run of trees that are alike over the same rows: row by row all take it, before any takes the next.
+
+    `results` get the answers, if they are given.
+    """
     n, spent = len(given.new), np.asarray(spent, np.int64)
     if not trees.wanted.is_compiled:
         given = Moves(*(each.tolist() for each in given[:-1]), (given.columns[0].tolist(),))
-    driver, results = moves_driver(trees), trees.cells.results(n)
+    driver, results = moves_driver(trees), trees.cells.results(n) if results is None else results
 
     def take() -> list[Any]:
         grow, row = alike, 0
@@ -112,15 +117,18 @@ def moves_driver(trees: Trees) -> Function:
     return (entry if trees.wanted.is_compiled else interpreted)(drive_moves)
 
 
-class TreeRounds:
+class LateMoves:
     """A window of n rows and rounds over it; from turn to turn the rows move on."""
 
-    def __init__(self, trees: Trees, n: int, chunk: int = CHUNK) -> None:
-        self.trees, self.n, self.chunk, self.tree = trees, n, chunk, new_tree(trees)
-        self.n_gone, self.n_come = 0, 0
+    def __init__(self, n: int, chunk: int = CHUNK) -> None:
+        self.n, self.chunk, self.n_gone, self.n_come = n, chunk, 0, 0
         for begin in range(0, n, 2**16):
             times = np.arange(begin, min(begin + 2**16, n)) * GAP
             self.ready(moves(times, times[:0], np.zeros(len(times) + 1, np.int64)))()
+
+    def ready(self, given: Moves) -> Callable[[], None]:
+        """Prepare any rows."""
+        raise NotImplementedError
 
     def in_order(self) -> Callable[[], None]:
         """Prepare rounds that insert at the young end."""
@@ -129,6 +137,28 @@ class TreeRounds:
     def at(self, d: int) -> Callable[[], None]:
         """Prepare rounds at a distance, which must not be larger than those before."""
         return self.ready(self._at(d))
+
+    def _in_order(self) -> Moves:
+        old = (self.n_gone + np.arange(self.chunk)) * GAP
+        self.n_gone += self.chunk
+        return moves(old + self.n * GAP, old)
+
+    def _at(self, d: int) -> Moves:
+        steps = np.arange(self.chunk)
+        if d >= self.n:  # the row before all others, which leaves with this round
+            before_all = self.n_gone * GAP - 1 - steps
+            return moves(before_all, before_all)
+        old, new = (self.n_gone + steps) * GAP, (self.n - d - 1) * GAP + 1 + self.n_come + steps
+        self.n_gone, self.n_come = self.n_gone + self.chunk, self.n_come + self.chunk
+        return moves(new, old)
+
+
+class TreeRounds(LateMoves):
+    """The same of one of our trees."""
+
+    def __init__(self, trees: Trees, n: int, chunk: int = CHUNK) -> None:
+        self.trees, self.tree = trees, new_tree(trees)
+        super().__init__(n, chunk)
 
     def clocked(self, d: int, count: int) -> tuple[Any, int]:
         """The ticks of each of so many rounds at a distance, 0 for rows in order, and how many trees shared a reading.
@@ -151,28 +181,20 @@ class TreeRounds:
         self.tree = alike[0]
         return np.concatenate(spent)[:count] / n_alike, n_alike
 
+    @property
+    def answers(self) -> Any:
+        """Those of the last rows."""
+        return self.results[0]
+
     def ready(self, given: Moves) -> Callable[[], None]:
         """Prepare any rows."""
-        run = run_moves(self.trees, self.tree, given)
+        self.results = self.trees.cells.results(len(given.new))
+        run = run_moves(self.trees, self.tree, given, self.results)
 
         def take() -> None:
             self.tree = run()
 
         return take
-
-    def _in_order(self) -> Moves:
-        old = (self.n_gone + np.arange(self.chunk)) * GAP
-        self.n_gone += self.chunk
-        return moves(old + self.n * GAP, old)
-
-    def _at(self, d: int) -> Moves:
-        steps = np.arange(self.chunk)
-        if d >= self.n:  # the row before all others, which leaves with this round
-            before_all = self.n_gone * GAP - 1 - steps
-            return moves(before_all, before_all)
-        old, new = (self.n_gone + steps) * GAP, (self.n - d - 1) * GAP + 1 + self.n_come + steps
-        self.n_gone, self.n_come = self.n_gone + self.chunk, self.n_come + self.chunk
-        return moves(new, old)
 
 
 class LateRounds(TreeRounds):

@@ -68,7 +68,7 @@ class Experiment:
     claim: str = ""  # in our words
     claims: Callable[[Sequence[Row]], list[Claim]] = _no_claims
     axes: Axes | None = None  # None: a table
-    needs: str = ""  # "spark", "engines", "x86": what a machine must have; such are left out elsewhere
+    needs: str = ""  # "spark", "engines", "reference", "x86": what a machine must have; such are left out elsewhere
     is_large: bool = False  # run only if it is named
 
 

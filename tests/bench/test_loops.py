@@ -150,6 +150,11 @@ def test_a_copy_with_a_number_holds_the_same_elsewhere():
         assert copy is not part
 
 
+def test_a_copy_begins_where_a_line_of_the_caches_does():
+    state = (np.arange(5.0), np.ones((3, 256)))
+    assert all(part.ctypes.data % 64 == 0 for _ in range(5) for part in copied(state))
+
+
 def test_turns_of_different_work_have_no_noise_where_both_windows_do_the_same():
     work = np.array([10.0, 10.0, 90.0])
     turns = {f"{tree}, {where}, from Python": work * (1 + (where == "lmdb")) for tree in TREES
@@ -171,7 +176,7 @@ def test_a_turn_passes_the_whole_window_however_many_turns_there_are():
         patch.setattr(daba, "FifoRounds", Rounds)
         daba.round_ns(Size.TINY, sash.sum(), 512, ("reactive",))
         daba.round_ns(Size.TINY, sash.sum(), 512, ("reactive",), n_turns=2)
-    assert asked == [512] * 5  # one to warm up each
+    assert asked == [512] * 10  # a turn to warm up each, and before each turn rounds that fill the caches
 
 
 def test_moves_evict_one_for_each_row_unless_told_otherwise():

@@ -9,9 +9,9 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 PEERS = ("bottleneck", "pandas", "polars", "duckdb")
 
 
-def runs():
-    """Of each run beside the peers the times, by aggregate and window."""
-    for line in (ROOT / "bench" / "history" / "peers-columns.jsonl").read_text(encoding="utf-8").splitlines():
+def runs(name="peers-columns"):
+    """Of each run of an experiment the times, by panel and x."""
+    for line in (ROOT / "bench" / "history" / f"{name}.jsonl").read_text(encoding="utf-8").splitlines():
         times = {}
         for row in json.loads(line)["rows"]:
             times.setdefault((row["panel"], f"{row['x']:,}"), {})[row["series"]] = row["y"]
@@ -35,6 +35,22 @@ def shown():
 def test_all_figures_of_the_comparison_were_measured_in_one_run():
     assert len(shown()) == 15
     assert any(all(row[2:] == as_shown(times[row[0], row[1]]) for row in shown()) for times in runs())
+
+
+def test_how_far_the_reference_is_behind_was_measured_in_one_run():
+    least, most = re.search(
+        r"C\+\+ reference of the algorithms' authors takes ([\d.]+) to ([\d.]+) times", README
+    ).groups()
+    ratios = [
+        [
+            times[theirs] / times[theirs.replace("C++", "sash")]
+            for times in run.values()
+            for theirs in times
+            if "C++" in theirs
+        ]
+        for run in runs("peers-reference-queues")
+    ]
+    assert any(f"{min(run):.2g}" == least and f"{max(run):.2g}" == most for run in ratios)
 
 
 def test_the_picture_is_there_and_fetches_nothing():
