@@ -57,7 +57,7 @@ class Group(NamedTuple):
         """The place and the column of each aggregate; answers of windows too short are null."""
         each = unnested(results, len(self.places))
         for place, monoid, found in zip(self.places, self.kind.monoids, each, strict=True):
-            yield place, _column(found, monoid, is_short)
+            yield place, column_of(found, monoid, is_short)
 
 
 def groups_of(
@@ -116,7 +116,7 @@ def without(column: Column, is_short: Any) -> Column:
     return Column(np.where(valid, column.values, column.values.dtype.type(0)), valid)
 
 
-def _column(results: Any, monoid: Monoid, is_short: Any) -> Column:
+def column_of(results: Any, monoid: Monoid, is_short: Any) -> Column:
     """Answers and their validity: as `sash.slide` gives them, but nulls are never NaN."""
     values, valid = results
     if isinstance(values, list):

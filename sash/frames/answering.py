@@ -325,7 +325,8 @@ def _whole(carried: str) -> Any:
 class Columns:
     """The columns of a run: what aggregates read, carried as numbers, sorted, each once."""
 
-    def __init__(self, reader: Reader, rows: Arranged, carrying: Callable[[str], Any] = _whole) -> None:
+    def __init__(self, reader: Reader, rows: Arranged | None, carrying: Callable[[str], Any] = _whole) -> None:
+        """`rows`: in which order; None: as they come."""
         self._carrying = carrying
         self.columns: dict[str, Column] = {}
         self._carriers: dict[str, Carrier] = {}
@@ -374,6 +375,8 @@ class Columns:
         return condition
 
     def _sorted(self, column: Column) -> Column:
+        if self._rows is None:
+            return column
         return Column(self._rows.sorted(column.values), self._rows.sorted(column.valid))
 
 
@@ -421,7 +424,7 @@ def _on_grid(window: Window, outcomes: list[Outcome], rows: Arranged, source: Ta
             )
     answered, every = first.answered, first.bound.bounds.every
     assert isinstance(every, Every)
-    places = np.argsort(_first_rows(rows)[answered.rows], kind="stable")
+    places = np.argsort(_first_rows(rows, answered.rows), kind="stable")
     numbers = answered.rows if rows.numbers is None else rows.numbers[answered.rows]
     scale, factor, instants = rows.order.scale, first.bound.order_factor, answered.instants[places]
     times = dict.fromkeys(time_names(window), instants)
@@ -440,10 +443,10 @@ def _has_same_instants(one: Outcome, other: Outcome) -> bool:
     )
 
 
-def _first_rows(rows: Arranged) -> Any:
-    """For each sorted row, the number in the table of the first row of its key."""
+def _first_rows(rows: Arranged, among: Any) -> Any:
+    """For some sorted rows, the number in the table of the first row of the key of each."""
     if rows.n == 0:
         return np.empty(0, np.int64)
     starts = np.flatnonzero(rows.begins)
     numbers = np.arange(rows.n) if rows.numbers is None else rows.numbers
-    return np.minimum.reduceat(numbers, starts)[np.cumsum(rows.begins) - 1]
+    return np.minimum.reduceat(numbers, starts)[np.searchsorted(starts, among, "right") - 1]

@@ -11,16 +11,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-
 from sash.compiling.interpreted_cells import interpreted_cells
 from sash.compiling.jit import is_enabled
 from sash.engine.tasks import Kind, Task, columns_for, tasks_of
 from sash.errors import SashError
-from sash.frames.answering import Arranged, Columns, Reader, policy_aggregates
+from sash.frames.answering import Columns, Reader, policy_aggregates
 from sash.frames.arrow_tables import Source
 from sash.frames.extents import show_aggregate
-from sash.frames.measuring import measure
 from sash.streams.plans import Plan
 
 
@@ -42,9 +39,7 @@ def failures(plan: Plan, rows: Any) -> dict[int, str]:
 
 def _interpreted(plan: Plan, rows: Any) -> Iterator[tuple[str, Task]]:
     """The aggregates that can raise, each with its columns."""
-    reader, n = Reader(Source(rows)), rows.num_rows
-    order = measure(plan.time, reader.array(plan.time))
-    columns = Columns(reader, Arranged(None, np.zeros(n, np.bool_), order, n))
+    columns = Columns(Reader(Source(rows)), None)
     for spec in plan.specs:
         for name, aggregate in (*policy_aggregates(spec), *spec.aggregates):
             coded = columns.code(aggregate).aggregate

@@ -32,22 +32,22 @@ import pyarrow.compute as pc
 
 from sash.algebra.aggregate import Aggregate
 from sash.algebra.arithmetic import count, sum
-from sash.algebra.ordering import first, max, min
+from sash.algebra.ordering import max, min
 from sash.frames import buffers
-from sash.frames.answering import answer
 from sash.frames.arrow_tables import Source
 from sash.frames.carriers import is_plain
-from sash.frames.extents import Extent
+from sash.frames.extents import Named
+from sash.frames.folding import fold
+from sash.frames.keys import Codes, joint_codes
 from sash.frames.rules import RULES, rule_of
 from sash.streams.contract import HASH
-from sash.streams.plans import MICROSECOND, Plan, microseconds
+from sash.streams.plans import Plan, microseconds
 from sash.streams.timing import Instants, instants_of, times_of
-from sash.windows.durations import Duration
 
 if TYPE_CHECKING:
     from sash.frames.spec import Spec
 
-SLICE, PARTIAL = "__sash_slice", "__sash_partial"
+PARTIAL = "__sash_partial"
 N_ROWS = "__sash_rows"  # how many rows a row of a slice stands for
 LATEST = "__sash_latest"  # the time of the last of them, which becomes its own (I1)
 PARTS: dict[str, Callable[[Aggregate], list[Aggregate]]] = {  # what is kept of the rows of a slice
@@ -70,7 +70,7 @@ class Slicing:
     """How rows become rows of slices, and how answers over these become those that were asked for."""
 
     plan: Plan  # over rows of slices
-    folding: Spec  # of rows, each slice a key of its own
+    folded: Named  # what is kept of the rows of each key and slice
     lowered: dict[str, tuple[str, ...]]  # for each answer the names of the answers it is made of
     extremes: tuple[str, ...]  # columns of floats of which there is a min or max
     instants: Instants
@@ -85,12 +85,13 @@ class Slicing:
         return pa.concat_tables([self._folded(rows.filter(has_place)), self._alone(rows.filter(pc.invert(has_place)))])
 
     def _folded(self, rows: Any) -> Any:
-        times = times_of(rows.column(self.plan.time))
-        slices, n_slices = self._slices(times)
-        alone = np.flatnonzero(self._have_zeros(rows))
-        slices[alone] = n_slices + np.arange(len(alone))
-        found = answer((self.folding,), Source(rows.append_column(SLICE, pa.array(slices))))
-        return self._in_form({**_columns(found), self.plan.time: found.column(LATEST)})
+        slices = self.instants.numbers(times_of(rows.column(self.plan.time)))
+        alone = self._with_zeros(rows)
+        slices[alone] = slices.max(initial=0) + 1 + np.arange(len(alone))
+        keys = [buffers.single(rows.column(name)) for name in self.plan.window.by]
+        firsts, found = fold(self.folded, joint_codes([*keys, pa.array(slices)], len(slices)), Source(rows))
+        kept = rows.select([name for name in self.schema.names if name not in found]).take(pa.array(firsts))
+        return self._in_form({**_columns(kept), **found, self.plan.time: found[LATEST]})
 
     def _alone(self, rows: Any) -> Any:
         """Rows without a place, each by itself: they are counted, and otherwise of no use."""
@@ -105,15 +106,12 @@ class Slicing:
         """Of rows of slices on their way to their shard."""
         return self.plan.waiting_schema.append(pa.field(N_ROWS, pa.int64()))
 
-    def _slices(self, times: Any) -> tuple[Any, int]:
-        """The slice of each row, as small numbers, which are their own codes; and how many there are."""
-        coded = pa.array(self.instants.of(times)).dictionary_encode()
-        return coded.indices.to_numpy().astype(np.int64), len(coded.dictionary)
-
-    def _have_zeros(self, rows: Any) -> Any:
-        found = np.zeros(rows.num_rows, np.bool_)
+    def _with_zeros(self, rows: Any) -> Any:
+        found = np.empty(0, np.int64)
         for name in self.extremes:
-            found |= buffers.booleans(pc.equal(buffers.single(rows.column(name)), 0.0))
+            are_zero = pc.equal(rows.column(name), 0.0)
+            if pc.any(are_zero).as_py():
+                found = np.union1d(found, np.flatnonzero(buffers.booleans(buffers.single(are_zero))))
         return found
 
     def lower(self, table: Any) -> Any:
@@ -149,11 +147,11 @@ def _slicing_of(specs: tuple[Spec, ...], schema: Any, types: tuple[Any, ...], n_
     parts: dict[Aggregate, str] = {}  # of all specs, each once
     lowered: dict[str, tuple[str, ...]] = {}
     over_slices = tuple(_over_slices(spec, parts, lowered) for spec in plan.specs)
-    folding = _folding(plan, parts)
+    folded = (*((name, each) for each, name in parts.items()), (N_ROWS, count()), (LATEST, max(plan.time)))
     names = dict.fromkeys((*plan.window.by, *plan.window.order_by))  # a key may break ties too, though there are none
-    kept = [*(plan.schema.field(name) for name in names), *_types(plan, folding)]
+    kept = [*(plan.schema.field(name) for name in names), *_types(plan, folded)]
     own = replace(plan, specs=over_slices, schema=pa.schema(kept))
-    return Slicing(own, folding, lowered, _extremes(plan, parts), instants)
+    return Slicing(own, folded, lowered, _extremes(plan, parts), instants)
 
 
 def _extremes(plan: Plan, parts: Iterable[Aggregate]) -> tuple[str, ...]:
@@ -208,23 +206,7 @@ def _over_slices(spec: Spec, parts: dict[Aggregate, str], lowered: dict[str, tup
     return replace(spec, aggregates=tuple(found.items()))
 
 
-def _folding(plan: Plan, parts: dict[Aggregate, str]) -> Spec:
-    """All parts of the rows of each key and slice; a slice has one instant, at its end."""
-    instants, extent, grid = instants_of(plan), plan.extents[0], plan.window.grid
-    assert instants is not None
-    assert grid is not None
-    step = Duration(instants.step * MICROSECOND)
-    window = replace(
-        plan.window, by=(*plan.window.by, SLICE), order_by=plan.window.order_by[:1],
-        extent=Extent("range", length=step, closed=extent.closed), grid=replace(grid, is_tumbling=False),
-    )  # fmt: skip
-    aggregates = [*((name, each) for each, name in parts.items()), (N_ROWS, count()), (LATEST, max(plan.time))]
-    aggregates += [(name, first(name)) for name in (*plan.window.order_by[1:], HASH) if name not in plan.window.by]
-    return replace(plan.specs[0], window=window, aggregates=tuple(aggregates))
-
-
-def _types(plan: Plan, folding: Spec) -> list[Any]:
+def _types(plan: Plan, folded: Named) -> list[Any]:
     """The columns of parts, as the engine makes them."""
-    empty = plan.waiting_schema.append(pa.field(SLICE, pa.int64())).empty_table()
-    found = answer((folding,), Source(empty)).schema
-    return [found.field(name).with_nullable(True) for name, _ in folding.aggregates if name.startswith(PARTIAL)]
+    found = fold(folded, Codes(np.empty(0, np.int64), 0), Source(plan.schema.empty_table())).answers
+    return [pa.field(name, found[name].type) for name, _ in folded if name.startswith(PARTIAL)]

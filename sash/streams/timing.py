@@ -53,8 +53,17 @@ class Instants:
 
     def of(self, times: Any) -> Any:
         """For each row the first instant that it is inside or before."""
-        past = (times - self.origin) % self.step
-        return times + np.where(past == 0, 0 if self.is_closed else self.step, self.step - past)
+        found = self.numbers(times)
+        found *= self.step
+        found += self.origin
+        return found
+
+    def numbers(self, times: Any) -> Any:
+        """The same instants, numbered."""
+        found = np.subtract(times, self.origin + self.is_closed, out=buffers.room(len(times), np.int64))
+        found //= self.step
+        found += 1
+        return found
 
     def open_from(self, watermark: int) -> int:
         """The first time whose rows are not due yet: those wait, though they may be before the watermark."""

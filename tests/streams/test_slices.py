@@ -88,8 +88,8 @@ def test_specs_together_share_their_slices(table, sizes):
     plan = Plan(specs.specs, SCHEMA, announced(specs, table))
     found = slicing_of(plan)
     assert found is not None
-    assert [name for name, _ in found.folding.aggregates].count("__sash_partial1") == 1
-    assert len([name for name, _ in found.folding.aggregates if "partial" in name]) == 3, "the maximum is kept once"
+    assert [name for name, _ in found.folded].count("__sash_partial1") == 1
+    assert len([name for name, _ in found.folded if "partial" in name]) == 3, "the maximum is kept once"
     stream = Stream(specs, SCHEMA, announced(specs, table))
     rows = [row for part in split(table, sizes) for row in stream.push(part).rows()] + stream.finish().rows()
     assert multiset(rows) == multiset(specs(table).to_pylist())
