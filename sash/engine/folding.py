@@ -22,6 +22,7 @@ from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
 from sash.compiling.interpreted_cells import interpreted_cells
 from sash.compiling.jit import compiled, entry, interpreted
+from sash.engine.batches import in_one_form
 from sash.engine.building import nullable, product, unnested
 from sash.engine.columns import Column
 from sash.engine.groups import column_of
@@ -47,8 +48,8 @@ class Made(NamedTuple):
 
 def fold_groups(tasks: Sequence[Task], codes: Any, n_codes: int) -> Folded:
     """The answers of aggregates over the rows of each code; codes are below `n_codes`."""
-    n = len(codes)
-    tasks = [narrowed(task, n) for task in tasks]
+    n, codes = len(codes), in_one_form(codes)
+    tasks = [narrowed(_in_one_form(task), n) for task in tasks]
     kind = kind_of(tasks, may_be_empty=False)
     cells, fold, lower = _make(kind)
     most = min(n, n_codes)
@@ -61,6 +62,11 @@ def fold_groups(tasks: Sequence[Task], codes: Any, n_codes: int) -> Folded:
     lower(results, pool, n_groups)
     found = zip(unnested(results, len(tasks)), kind.monoids, strict=True)
     return Folded(rows[:n_groups], [column_of(each, monoid, None) for each, monoid in found])
+
+
+def _in_one_form(task: Task) -> Task:
+    valid = None if task.valid is None else in_one_form(task.valid)
+    return task._replace(columns=tuple(map(in_one_form, task.columns)), valid=valid)
 
 
 @lru_cache(maxsize=256)

@@ -7,7 +7,8 @@ after t; on a grid it waits for the first instant that it is inside or before, g
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -19,6 +20,9 @@ from sash.frames.measuring import Bound, bind, scale_of
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan, microseconds
 from sash.windows.bounds import Every
+
+if TYPE_CHECKING:
+    from sash.frames.extents import Extent, Grid
 
 DAY = 86_400_000_000
 MILLISECOND = 1_000  # microseconds
@@ -73,10 +77,14 @@ class Instants:
 
 def instants_of(plan: Plan) -> Instants | None:
     """The grid of a plan, if it has one in time."""
-    if not plan.is_grid:
-        return None
-    order = scale_of(plan.time, plan.schema.field(plan.time).type)
-    found = {_bound_instants(bind(extent, plan.window.grid, order, None, None)) for extent in plan.extents}
+    return _instants(tuple(plan.extents), plan.window.grid, plan.schema.field(plan.time)) if plan.is_grid else None
+
+
+@lru_cache(maxsize=64)
+def _instants(extents: tuple[Extent, ...], grid: Grid, time: Any) -> Instants:
+    """Found out once for all shards that a worker is given."""
+    order = scale_of(time.name, time.type)
+    found = {_bound_instants(bind(extent, grid, order, None, None)) for extent in extents}
     if len(found) > 1:
         raise UnsupportedError(
             "these specs answer at other instants of their grid; answer them in queries of their own"
@@ -84,7 +92,7 @@ def instants_of(plan: Plan) -> Instants | None:
     step, origin, is_closed, factor = found.pop()
     scale = DAY if pa.types.is_date32(order.arrow_type) else 1
     if step * scale % factor or origin * scale % factor:
-        raise UnsupportedError(f"the grid {plan.window.grid!r} is finer than Spark's times, which are in microseconds")
+        raise UnsupportedError(f"the grid {grid!r} is finer than Spark's times, which are in microseconds")
     return Instants(step * scale // factor, origin * scale // factor, is_closed)
 
 
