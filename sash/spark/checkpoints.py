@@ -6,12 +6,14 @@ notes it in its head, which Spark's reader of state finds wherever the checkpoin
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import SparkRuntimeException
 
+from sash.spark.planes import expand
 from sash.spark.seven_bits import from_texts
-from sash.spark.shards import KINDS
+from sash.spark.shards import BLOCKS, place_of
 from sash.streams.plans import Plan
 from sash.streams.shard import HEAD, Head
 from sash.streams.slices import signature_of
@@ -38,16 +40,22 @@ def recorded_shards(session: SparkSession, checkpoint: str, plan: Plan) -> int |
 def _operators(session: SparkSession, checkpoint: str) -> list[int]:
     """The operators of a checkpoint that have state like Sash's: a query can have other ones beside."""
     found = session.read.format("state-metadata").load(checkpoint).select("operatorId", "operatorProperties").collect()
-    return [row[0] for row in found if all(f'"{kind}"' in (row[1] or "") for kind in (HEAD, *KINDS))]
+    return [number for number, properties in found if _is_ours(json.loads(properties or "{}"))]
+
+
+def _is_ours(properties: dict[str, Any]) -> bool:
+    variables = {each["stateName"]: each["stateVariableType"] for each in properties.get("stateVariables", ())}
+    return {name: kind for name, kind in variables.items() if not name.startswith("$")} == {BLOCKS: "MapState"}
 
 
 def _head(session: SparkSession, checkpoint: str, operator: int) -> Head | None:
     """The head of any shard; None if no micro-batch was committed."""
-    reader = session.read.format("statestore").option("operatorId", operator).option("stateVarName", HEAD)
+    reader = session.read.format("statestore").option("operatorId", operator).option("stateVarName", BLOCKS)
     try:
-        rows = reader.load(checkpoint).select("value.data").limit(1).collect()
+        blocks = reader.load(checkpoint).where(f"user_map_key.number = {place_of(HEAD, 0)[0]}")
+        rows = blocks.select("user_map_value.data").limit(1).collect()
     except SparkRuntimeException as error:
         if error.getCondition() == NOTHING_YET:
             return None
         raise
-    return Head.load(bytes(from_texts([rows[0]["data"]])[0])) if rows else None
+    return Head.load(bytes(expand(from_texts([rows[0]["data"]])[0]))) if rows else None

@@ -34,9 +34,9 @@ ROWS_PACKED = 1 << 16  # at least, before they are sent on: while Java takes the
 ROWS_FOLDED = 1 << 18  # at least, where they are put together by slices: the more, the fewer slices
 ROWS_UNPACKED = 1 << 16  # at least, in a batch of answers
 TO_COMPRESS = 2 * PIECE_BYTES  # in a piece: seldom half of it is left
-COMPRESSED = "z"  # before the text of such a block; other texts begin with a letter below seven
 N_PIECES = "n_pieces"  # in which the history of a shard comes
-KINDS = (PAGE, "piece", "spine", "chunk")  # of blocks, each a map
+KINDS = (HEAD, HOT, PAGE, "piece", "spine", "chunk")  # of blocks, by their place among those of their number
+BLOCKS = "head"  # the map of them all; earlier versions kept something else by this name, so Spark refuses theirs
 IN_PARTS = (
     "Spark gives a stream with seed(...) the rows of a shard in parts of spark.sql.execution.arrow.maxRecordsPerBatch "
     "packed pieces, and this micro-batch has more of a shard: rows of later parts would be taken for late. Set it to "
@@ -148,61 +148,45 @@ def unpacking() -> Callable[[Iterable[Any]], Iterator[Any]]:
 
 
 class SparkBlocks:
-    """Blocks in Spark's state of a shard: one map for each kind, compressed, and the head by itself.
+    """Blocks in Spark's state of a shard, compressed: all in one map, as Java takes some milliseconds to open each.
 
     What was written may still be under way until `settle` is called.
     """
 
     def __init__(self, handle: Any) -> None:
-        self._head = handle.getValueState(HEAD, DATA)  # types, because Java would be asked what a text means
-        maps = {kind: handle.getMapState(kind, NUMBER, DATA) for kind in KINDS}
-        self._line = line_to(handle, maps, NUMBER, DATA)
+        blocks = handle.getMapState(BLOCKS, NUMBER, DATA)  # types, because Java would be asked what a text means
+        self._line = line_to(handle, {BLOCKS: blocks}, NUMBER, DATA)
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         return self.get_many(kind, [number])[0]
 
     def get_many(self, kind: str, numbers: Sequence[int]) -> list[bytes | None]:  # noqa: D102
-        if kind == HEAD:
-            self.settle()
-            return _read([self._head.get()])
         found: list[bytes | None] = []
         for begin in range(0, len(numbers), AT_ONCE):
-            places = [_place(kind, number) for number in numbers[begin : begin + AT_ONCE]]
-            found += _read(list(self._line.values(_map(kind), places)))
+            places = [place_of(kind, number) for number in numbers[begin : begin + AT_ONCE]]
+            found += _read(list(self._line.values(BLOCKS, places)))
         return found
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
-        if kind == HEAD:
-            self.settle()
-            self._head.update((to_text(data),))
-        else:
-            self._line.update(_map(kind), _place(kind, number), (COMPRESSED + to_text(compress(data)),))
+        self._line.update(BLOCKS, place_of(kind, number), (to_text(compress(data)),))
 
     def delete(self, kind: str, number: int) -> None:  # noqa: D102
-        self._line.remove(_map(kind), _place(kind, number))
+        self._line.remove(BLOCKS, place_of(kind, number))
 
     def settle(self) -> None:
         """Wait until Spark has all that was written; whoever calls its state in another way needs this before."""
         self._line.settle()
 
 
-def _map(kind: str) -> str:
-    """The name of the map with blocks of a kind."""
-    return PAGE if kind == HOT else kind
-
-
-def _place(kind: str, number: int) -> tuple[int]:
-    """Where a block is in its map; the one of hot rows is among pages, before the first."""
-    return (-1,) if kind == HOT else (number,)
+def place_of(kind: str, number: int) -> tuple[int]:
+    """Where a block is in the map of them all."""
+    return (number * len(KINDS) + KINDS.index(kind),)
 
 
 def _read(values: Sequence[tuple[str] | None]) -> list[bytes | None]:
-    """Blocks out of their values; an earlier version may have written them as they were."""
-    texts = [value[0] for value in values if value is not None]
-    bodies = from_texts([text.removeprefix(COMPRESSED) for text in texts])
-    found = zip(texts, bodies, strict=True)
-    blocks = iter([bytes(expand(body) if text.startswith(COMPRESSED) else body) for text, body in found])
-    return [None if value is None else next(blocks) for value in values]
+    """Blocks out of their values."""
+    bodies = iter(from_texts([value[0] for value in values if value is not None]))
+    return [None if value is None else bytes(expand(next(bodies))) for value in values]
 
 
 class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
@@ -252,13 +236,18 @@ class ShardProcessor(StatefulProcessor):  # type: ignore[misc]
     def _set_timer(self, outcome: Outcome) -> None:
         """Ask to be called when the watermark passes the next row that waits, also if nothing comes by then."""
         self._blocks.settle()
-        # Not before the watermark that Spark begins with: such a timer is over, and forgotten, at once.
-        wanted = set() if outcome.next_due is None else {max(1, -(-outcome.next_due // MILLISECOND))}
-        there = set(self._handle.listTimers())
-        for each in there - wanted:
-            self._handle.deleteTimer(each)
-        for each in wanted - there:
-            self._handle.registerTimer(each)
+        before, after = _timer_at(outcome.was_due), _timer_at(outcome.next_due)
+        if before == after:
+            return
+        if before is not None:
+            self._handle.deleteTimer(before)
+        if after is not None:
+            self._handle.registerTimer(after)
 
     def close(self) -> None:  # noqa: D102
         end_task()
+
+
+def _timer_at(due: int | None) -> int | None:
+    """In milliseconds; not before the watermark that Spark begins with: such a timer is over, and forgotten."""
+    return None if due is None else max(1, -(-due // MILLISECOND))

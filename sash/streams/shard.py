@@ -51,6 +51,11 @@ class Head:
     next_large: int = 0
     swept: int = 0  # how often a page, and a large key, was looked at for rows out of reach
 
+    @property
+    def next_due(self) -> int | None:
+        """The watermark at which the next row that waits is due."""
+        return min((first for _, first, *_ in self.pieces), default=None)
+
     def dump(self) -> bytes:
         """As bytes."""
         return snapshot.seal([getattr(self, each.name) for each in fields(self)])
@@ -71,6 +76,7 @@ class Outcome(NamedTuple):
     tables: list[Any]  # with the columns of the plan's out_schema
     counts: Counts
     next_due: int | None  # the watermark at which the shard wants to be asked again, without rows too
+    was_due: int | None  # the same as it was before this micro-batch
 
 
 def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcome:
@@ -92,7 +98,7 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     )
     tables += sifted.aside()
     counts.answers = sum(each.num_rows for each in tables)
-    return Outcome([each for each in tables if each.num_rows], counts, next_due)
+    return Outcome([each for each in tables if each.num_rows], counts, next_due, head.next_due)
 
 
 def seed(plan: Plan, blocks: Blocks, rows: Any, end: int | None) -> Outcome:
@@ -105,7 +111,7 @@ def seed(plan: Plan, blocks: Blocks, rows: Any, end: int | None) -> Outcome:
     plan, rows = _in_slices(plan, slicing, rows)
     fit, watermarks = Sifted(plan, rows, NEVER, counts).fit, (NEVER, _settled_by(plan, end))
     _, next_due = _work(plan, slicing, blocks, head, watermarks, counts, lambda now: absorb(now, fit))
-    return Outcome([], counts, next_due)
+    return Outcome([], counts, next_due, head.next_due)
 
 
 def _in_slices(plan: Plan, slicing: Slicing | None, rows: Any) -> tuple[Plan, Any]:

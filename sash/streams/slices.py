@@ -14,14 +14,14 @@ another row of it: so they are put together where they are read, and only slices
 
 I2 asks that parts can be put together in any order and are plain columns: count, sum, min, max and mean of
 numbers. Sums of floats may differ in their last bit, as they may between any two orders of addition. Everything else is
-kept row by row; so are rows with a zero of which there is a min or max, because 0.0 and -0.0 are equal, and the first
-of them is the answer. A sum of integers must fit into 64 bits in every slice, and not only in every window; also in one
-of late rows, because which are late is not known yet where rows are read.
+kept row by row; so are rows with a zero that is the min or max of their slice, because 0.0 and -0.0 are equal, and the
+first of them is the answer. A sum of integers must fit into 64 bits in every slice, and not only in every window; also
+in one of late rows, because which are late is not known yet where rows are read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
@@ -37,7 +37,7 @@ from sash.frames import buffers
 from sash.frames.arrow_tables import Source
 from sash.frames.carriers import is_plain
 from sash.frames.extents import Named
-from sash.frames.folding import fold
+from sash.frames.folding import Groups, fold
 from sash.frames.keys import Codes, joint_codes
 from sash.frames.rules import RULES, rule_of
 from sash.streams.contract import HASH
@@ -72,7 +72,7 @@ class Slicing:
     plan: Plan  # over rows of slices
     folded: Named  # what is kept of the rows of each key and slice
     lowered: dict[str, tuple[str, ...]]  # for each answer the names of the answers it is made of
-    extremes: tuple[str, ...]  # columns of floats of which there is a min or max
+    extremes: dict[str, str]  # parts that are a min or max of floats, and their columns
     instants: Instants
 
     def fold(self, rows: Any) -> Any:
@@ -86,11 +86,15 @@ class Slicing:
 
     def _folded(self, rows: Any) -> Any:
         slices = self.instants.numbers(times_of(rows.column(self.plan.time)))
-        alone = self._with_zeros(rows)
-        slices[alone] = slices.max(initial=0) + 1 + np.arange(len(alone))
-        keys = [buffers.single(rows.column(name)) for name in self.plan.window.by]
-        firsts, found = fold(self.folded, joint_codes([*keys, pa.array(slices)], len(slices)), Source(rows))
-        kept = rows.select([name for name in self.schema.names if name not in found]).take(pa.array(firsts))
+        keys, source = [buffers.single(rows.column(name)) for name in self.plan.window.by], Source(rows)
+        codes = joint_codes([*keys, pa.array(slices)], len(slices))
+        groups = fold(self.folded, codes, source)
+        alone = self._with_zeros(rows, codes, groups)
+        if len(alone):
+            slices[alone] = slices.max(initial=0) + 1 + np.arange(len(alone))
+            groups = fold(self.folded, joint_codes([*keys, pa.array(slices)], len(slices)), source)
+        found = groups.answers
+        kept = rows.select([name for name in self.schema.names if name not in found]).take(pa.array(groups.rows))
         return self._in_form({**_columns(kept), **found, self.plan.time: found[LATEST]})
 
     def _alone(self, rows: Any) -> Any:
@@ -106,13 +110,16 @@ class Slicing:
         """Of rows of slices on their way to their shard."""
         return self.plan.waiting_schema.append(pa.field(N_ROWS, pa.int64()))
 
-    def _with_zeros(self, rows: Any) -> Any:
-        found = np.empty(0, np.int64)
-        for name in self.extremes:
-            are_zero = pc.equal(rows.column(name), 0.0)
-            if pc.any(are_zero).as_py():
-                found = np.union1d(found, np.flatnonzero(buffers.booleans(buffers.single(are_zero))))
-        return found
+    def _with_zeros(self, rows: Any, codes: Codes, groups: Groups) -> Any:
+        """The rows with a zero in slices whose min or max it is."""
+        found = np.zeros(rows.num_rows, np.bool_)
+        for part, column in self.extremes.items():
+            are_zero = _zeros(groups.answers[part])
+            if are_zero.any():
+                of_code = np.zeros(codes.n_codes, np.bool_)
+                of_code[codes.codes[groups.rows[are_zero]]] = True
+                found |= of_code[codes.codes] & _zeros(rows.column(column))
+        return np.flatnonzero(found)
 
     def lower(self, table: Any) -> Any:
         """A table of answers over slices, with those that were asked for."""
@@ -120,6 +127,10 @@ class Slicing:
             columns = [table.column(part) for part in parts]
             table = table.append_column(name, _mean(*columns) if len(columns) > 1 else columns[0].fill_null(0))
         return table
+
+
+def _zeros(column: Any) -> Any:
+    return buffers.booleans(buffers.single(pc.equal(column, 0.0).fill_null(False)))
 
 
 def _columns(table: Any) -> dict[str, Any]:
@@ -154,9 +165,9 @@ def _slicing_of(specs: tuple[Spec, ...], schema: Any, types: tuple[Any, ...], n_
     return Slicing(own, folded, lowered, _extremes(plan, parts), instants)
 
 
-def _extremes(plan: Plan, parts: Iterable[Aggregate]) -> tuple[str, ...]:
-    columns = [part.columns[0] for part in parts if part.name in ("min", "max")]
-    return tuple(name for name in dict.fromkeys(columns) if pa.types.is_floating(plan.schema.field(name).type))
+def _extremes(plan: Plan, parts: dict[Aggregate, str]) -> dict[str, str]:
+    columns = {name: part.columns[0] for part, name in parts.items() if part.name in ("min", "max")}
+    return {name: column for name, column in columns.items() if pa.types.is_floating(plan.schema.field(column).type)}
 
 
 def signature_of(plan: Plan) -> dict[str, str]:

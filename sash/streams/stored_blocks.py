@@ -211,7 +211,7 @@ def _taken(plan: Plan, blocks: StoreBlocks, turn: Turn, rows: Any) -> Outcome:
     last = take(plan, blocks, None, turn.until)
     counts = {name: n + outcome.counts.as_dict()[name] for name, n in last.counts.as_dict().items()}
     counts |= {name: n for name, n in last.counts.as_dict().items() if name in AT_THE_END}
-    return Outcome(outcome.tables + last.tables, Counts(**counts), last.next_due)
+    return Outcome(outcome.tables + last.tables, Counts(**counts), last.next_due, outcome.was_due)
 
 
 class Query:

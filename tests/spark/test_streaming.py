@@ -17,10 +17,12 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import functions as fn
+from pyspark.sql.streaming import StatefulProcessor
 
 import sash
+from sash.spark import streaming
 from sash.spark.pieces import PIECE_BYTES
-from sash.spark.shards import ROWS_UNPACKED, packing, read, unpacking
+from sash.spark.shards import DATA, NUMBER, ROWS_UNPACKED, packing, read, unpacking
 from sash.spark.streaming import planned, with_hashes
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
@@ -371,6 +373,34 @@ def test_a_changed_spec_is_refused_by_an_old_checkpoint(folder):
         folder.run(streamed(W.range("26 minutes").agg(**AGGREGATES)))
     folder.run(streamed(RANGE))
     assert len(folder.answers()) == 40
+
+
+class Earlier(StatefulProcessor):
+    """A shard whose state is as it was when every kind of block had a map of its own."""
+
+    def __init__(self, plan):
+        pass
+
+    def init(self, handle):
+        self._head, self._pages = handle.getValueState("head", DATA), handle.getMapState("page", NUMBER, DATA)
+
+    def handleInputRows(self, key, rows, timerValues):  # noqa: N802, N803
+        self._head.update(("head",))
+        return iter(())
+
+    def close(self):
+        pass
+
+
+def test_a_checkpoint_with_state_of_another_form_is_refused(folder, monkeypatch):
+    folder.add(disordered(40))
+    with monkeypatch.context() as patch:
+        patch.setattr(streaming, "ShardProcessor", Earlier)
+        folder.run(streamed(RANGE))
+    folder.add(LAST)
+    for options in ({}, {"checkpoint": folder.checkpoint()}):
+        with pytest.raises(StreamingQueryException, match="key schema does not match"):
+            folder.run(streamed(RANGE, **options))
 
 
 def test_a_query_that_goes_on_has_the_shards_of_its_checkpoint(folder):

@@ -133,6 +133,17 @@ def test_rows_put_together_where_they_are_read_answer_the_same(name, table, size
     assert sum(step.counts["rows"] for step in steps) == table.num_rows, "rows are counted, and not slices"
 
 
+def test_a_zero_is_a_row_of_its_own_only_where_it_may_be_the_answer():
+    values = {"a": [0.0, 5.0, -0.0], "b": [-1.0, -0.0, None, 0.0], "c": [None, None]}
+    rows = [(key, x) for key, own in values.items() for x in own]
+    table = pa.Table.from_pylist([{"id": n, "k": k, "ts": n, "q": 0, "x": x} for n, (k, x) in enumerate(rows)], SCHEMA)
+    own = slicing(W.tumbling("1 ms").agg(n=sash.count(), top=sash.max("x")).stream(), SCHEMA.empty_table())
+    folded = own.fold(with_hash(table, ["k"])).select(["k", "__sash_rows", "__sash_partial1"]).to_pylist()
+    wanted = [("a", 3, 5.0), ("b", 2, -1.0), ("b", 1, -0.0), ("b", 1, 0.0), ("c", 2, None)]
+    found = [tuple(row.values()) for row in folded]
+    assert sorted(map(repr, found)) == sorted(map(repr, wanted))
+
+
 def test_rows_without_a_place_are_counted_one_by_one():
     times = [5_000, None, 9_000_000, 5_500, None]
     rows = [{"id": k, "k": "a", "ts": time, "q": 0, "i": 1} for k, time in enumerate(times)]
