@@ -38,9 +38,9 @@ TREES_OF = ("sum", "geomean")  # as in fiba-fig11-distance: each kind of tree ta
 FEW = 1_000  # rounds whose answers are compared
 ADDRESS = ctypes.c_void_p
 EVENLY = (
-    "no part of a round stands out: of samples 2^16 places late, a fifth are in the search, a fifth in folds on the way "
-    "up, an eighth on the spine, a ninth in logarithms and exponentials; tried, and slower: to fold what is older and "
-    "what is younger than the changed child apart, and to lay the numbers of a partial side by side"
+    "no part of a round stands out: of samples 2^16 places late, a fifth are in the search, a fifth in folds on the "
+    "way up, an eighth on the spine, a ninth in logarithms and exponentials; tried, and slower: to fold what is older "
+    "and what is younger than the changed child apart, and to lay the numbers of a partial side by side"
 )
 
 
