@@ -25,6 +25,7 @@ from sash.compiling.jit import compiled, entry
 
 SHORTEST = 4096  # rows of a window for PBA: below, waking a thread costs more than a chunk
 WORTHWHILE = 1 << 19  # rows for each thread: below, waking it costs more than it saves
+LEAD = 0.7  # of a window, that the first part is longer: its first windows cost less, and none is read before it
 
 
 def n_threads() -> int:
@@ -40,7 +41,8 @@ def parts(n: int, rows: int) -> list[tuple[int, int]]:
     count = min(n_threads(), n // WORTHWHILE)
     if count < 2 or 3 * rows > 2 * (n // count):  # the window before a part is read once more, for its totals
         return [(0, n)]
-    edges = [n * k // count for k in range(count + 1)]
+    length = int(n - LEAD * rows) // count  # of all but the first
+    edges = [0, *(n - length * k for k in reversed(range(count)))]
     return list(itertools.pairwise(edges))
 
 

@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from sash.engine import parallel
-from sash.engine.parallel import each_part
+from sash.engine.parallel import each_part, parts
 
 
 def test_every_part_is_done_and_threads_are_used_again():
@@ -22,6 +22,22 @@ def test_every_part_is_done_and_threads_are_used_again():
         each_part([(0, 1), (1, 2)], work)
     assert sorted(done) == [(0, 1)] * 20 + [(1, 2)] * 20
     assert len(names) == 2
+
+
+@pytest.mark.parametrize("count", [2, 3, 8])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.6])
+def test_parts_are_all_rows_and_have_a_window_before_them(count, share, monkeypatch):
+    monkeypatch.setenv("SASH_THREADS", str(count))
+    n = count * parallel.WORTHWHILE + 5
+    rows = 1 + int(share * n / count)
+    found = parts(n, rows)
+    assert [begin for begin, _ in found] == [0, *(end for _, end in found[:-1])]
+    assert found[-1][1] == n
+    assert len(found) == count
+    assert all(begin >= rows for begin, _ in found[1:])
+    first, *others = [end - begin for begin, end in found]
+    assert len(set(others)) == 1
+    assert first >= others[0]
 
 
 @pytest.mark.parametrize("faulty", [0, 1])
