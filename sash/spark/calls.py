@@ -24,31 +24,31 @@ VERSION = 0  # of messages, before each
 
 
 class Line:
-    """The line to a shard's maps in Spark's state; whoever else uses it calls `settle` before."""
+    """The line to a map of a shard in Spark's state; whoever else uses it calls `settle` before."""
 
-    def __init__(self, client: Any, key: StructType, value: StructType) -> None:
+    def __init__(self, client: Any, name: str, key: StructType, value: StructType) -> None:
         from pyspark.sql.streaming.proto import StateMessage_pb2 as messages  # noqa: PLC0415 - protobuf, which only streams need
 
-        self._client, self._key, self._value, self._messages = client, key, value, messages
+        self._client, self._name, self._key, self._value, self._messages = client, name, key, value, messages
         self._n_unread = 0  # answers to writes
 
-    def values(self, name: str, keys: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
-        """The values of keys in a map, None for those that are not there; at most AT_ONCE of them."""
+    def values(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[Any]:
+        """The values of keys, None for those that are not there; at most AT_ONCE of them."""
         for key in keys:
-            self._send(name, getValue=self._messages.GetValue(userKey=self._pickled(self._key, key)))
+            self._send(getValue=self._messages.GetValue(userKey=self._pickled(self._key, key)))
         self.settle()
         for _ in keys:
             found = self._answer()
             yield self._client._deserialize_from_bytes(found) if found else None  # noqa: SLF001 - see line_to
 
-    def update(self, name: str, key: tuple[Any, ...], value: tuple[Any, ...]) -> None:
+    def update(self, key: tuple[Any, ...], value: tuple[Any, ...]) -> None:
         """Write a value."""
         key_and_value = self._pickled(self._key, key), self._pickled(self._value, value)
-        self._write(name, updateValue=self._messages.UpdateValue(userKey=key_and_value[0], value=key_and_value[1]))
+        self._write(updateValue=self._messages.UpdateValue(userKey=key_and_value[0], value=key_and_value[1]))
 
-    def remove(self, name: str, key: tuple[Any, ...]) -> None:
+    def remove(self, key: tuple[Any, ...]) -> None:
         """Remove a key, if it is there."""
-        self._write(name, removeKey=self._messages.RemoveKey(userKey=self._pickled(self._key, key)))
+        self._write(removeKey=self._messages.RemoveKey(userKey=self._pickled(self._key, key)))
 
     def settle(self) -> None:
         """Wait until all that was written has been answered."""
@@ -57,14 +57,14 @@ class Line:
             self._n_unread -= 1
             self._answer()
 
-    def _write(self, name: str, **call: Any) -> None:
+    def _write(self, **call: Any) -> None:
         if self._n_unread == AT_ONCE:  # L2
             self.settle()
-        self._send(name, **call)
+        self._send(**call)
         self._n_unread += 1
 
-    def _send(self, name: str, **call: Any) -> None:
-        of_map = self._messages.MapStateCall(stateName=name, **call)
+    def _send(self, **call: Any) -> None:
+        of_map = self._messages.MapStateCall(stateName=self._name, **call)
         variable = self._messages.StateVariableRequest(mapStateCall=of_map)
         message = self._messages.StateRequest(stateVariableRequest=variable).SerializeToString()
         file = self._client.sockfile
@@ -87,27 +87,28 @@ class Line:
 class OneByOne:
     """The same by calls that anybody may make, for states that have no such line (PySpark's own tester)."""
 
-    def __init__(self, maps: dict[str, Any]) -> None:
-        self._maps = maps
+    def __init__(self, state: Any) -> None:
+        self._state = state
 
-    def values(self, name: str, keys: Sequence[tuple[Any, ...]]) -> Iterator[Any]:  # noqa: D102
-        return map(self._maps[name].getValue, keys)
+    def values(self, keys: Sequence[tuple[Any, ...]]) -> Iterator[Any]:  # noqa: D102
+        return map(self._state.getValue, keys)
 
-    def update(self, name: str, key: tuple[Any, ...], value: tuple[Any, ...]) -> None:  # noqa: D102
-        self._maps[name].updateValue(key, value)
+    def update(self, key: tuple[Any, ...], value: tuple[Any, ...]) -> None:  # noqa: D102
+        self._state.updateValue(key, value)
 
-    def remove(self, name: str, key: tuple[Any, ...]) -> None:  # noqa: D102
-        self._maps[name].removeKey(key)
+    def remove(self, key: tuple[Any, ...]) -> None:  # noqa: D102
+        self._state.removeKey(key)
 
     def settle(self) -> None:  # noqa: D102
         pass
 
 
-def line_to(handle: Any, maps: dict[str, Any], key: StructType, value: StructType) -> Line | OneByOne:
-    """The fastest way to some maps of the same types, by their names: PySpark's messages, where they are as they were.
+def line_to(handle: Any, name: str, key: StructType, value: StructType) -> Line | OneByOne:
+    """Open a map, and the fastest way to it: PySpark's messages, where they are as they were.
 
     It has no documented way to ask for many values; without these names of its own, calls are made one by one.
     """
+    state = handle.getMapState(name, key, value)  # types, because Java would be asked what a text means
     client = getattr(handle, "_statefulProcessorApiClient", None)
     wanted = ("sockfile", "_receive_proto_message", "_serialize_to_bytes", "_deserialize_from_bytes")
-    return Line(client, key, value) if all(hasattr(client, name) for name in wanted) else OneByOne(maps)
+    return Line(client, name, key, value) if all(hasattr(client, each) for each in wanted) else OneByOne(state)

@@ -154,8 +154,7 @@ class SparkBlocks:
     """
 
     def __init__(self, handle: Any) -> None:
-        blocks = handle.getMapState(BLOCKS, NUMBER, DATA)  # types, because Java would be asked what a text means
-        self._line = line_to(handle, {BLOCKS: blocks}, NUMBER, DATA)
+        self._line = line_to(handle, BLOCKS, NUMBER, DATA)
 
     def get(self, kind: str, number: int) -> bytes | None:  # noqa: D102
         return self.get_many(kind, [number])[0]
@@ -164,14 +163,14 @@ class SparkBlocks:
         found: list[bytes | None] = []
         for begin in range(0, len(numbers), AT_ONCE):
             places = [place_of(kind, number) for number in numbers[begin : begin + AT_ONCE]]
-            found += _read(list(self._line.values(BLOCKS, places)))
+            found += _read(list(self._line.values(places)))
         return found
 
     def put(self, kind: str, number: int, data: bytes) -> None:  # noqa: D102
-        self._line.update(BLOCKS, place_of(kind, number), (to_text(compress(data)),))
+        self._line.update(place_of(kind, number), (to_text(compress(data)),))
 
     def delete(self, kind: str, number: int) -> None:  # noqa: D102
-        self._line.remove(BLOCKS, place_of(kind, number))
+        self._line.remove(place_of(kind, number))
 
     def settle(self) -> None:
         """Wait until Spark has all that was written; whoever calls its state in another way needs this before."""

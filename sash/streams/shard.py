@@ -51,11 +51,6 @@ class Head:
     next_large: int = 0
     swept: int = 0  # how often a page, and a large key, was looked at for rows out of reach
 
-    @property
-    def next_due(self) -> int | None:
-        """The watermark at which the next row that waits is due."""
-        return min((first for _, first, *_ in self.pieces), default=None)
-
     def dump(self) -> bytes:
         """As bytes."""
         return snapshot.seal([getattr(self, each.name) for each in fields(self)])
@@ -93,12 +88,12 @@ def take(plan: Plan, blocks: Blocks, rows: Any, watermark: int | None) -> Outcom
     sifted.try_rows()
     after = max(before, watermark_after(plan, sifted.newest))  # at the least
     emission = EMISSIONS[plan.streaming.emit]
-    tables, next_due = _work(
+    tables, next_due, was_due = _work(
         plan, slicing, blocks, head, (before, after), counts, lambda now: emission(now, sifted.fit)
     )
     tables += sifted.aside()
     counts.answers = sum(each.num_rows for each in tables)
-    return Outcome([each for each in tables if each.num_rows], counts, next_due, head.next_due)
+    return Outcome([each for each in tables if each.num_rows], counts, next_due, was_due)
 
 
 def seed(plan: Plan, blocks: Blocks, rows: Any, end: int | None) -> Outcome:
@@ -110,8 +105,8 @@ def seed(plan: Plan, blocks: Blocks, rows: Any, end: int | None) -> Outcome:
     counts, head, slicing = Counts(), Head(signature_of(plan)), slicing_of(plan)
     plan, rows = _in_slices(plan, slicing, rows)
     fit, watermarks = Sifted(plan, rows, NEVER, counts).fit, (NEVER, _settled_by(plan, end))
-    _, next_due = _work(plan, slicing, blocks, head, watermarks, counts, lambda now: absorb(now, fit))
-    return Outcome([], counts, next_due, head.next_due)
+    _, next_due, was_due = _work(plan, slicing, blocks, head, watermarks, counts, lambda now: absorb(now, fit))
+    return Outcome([], counts, next_due, was_due)
 
 
 def _in_slices(plan: Plan, slicing: Slicing | None, rows: Any) -> tuple[Plan, Any]:
@@ -132,13 +127,16 @@ def _settled_by(plan: Plan, end: int | None) -> int:
 def _work(
     plan: Plan, slicing: Slicing | None, blocks: Blocks, head: Head, watermarks: tuple[int, int], counts: Counts,
     work: Callable[[Situation], list[Any]],
-) -> tuple[list[Any], int | None]:  # fmt: skip
-    """Let something be done to the state of a shard between two watermarks, and write the head anew."""
+) -> tuple[list[Any], int | None, int | None]:  # fmt: skip
+    """Let something be done to the state of a shard between two watermarks, and write the head anew.
+
+    Gives the tables, and when the next row that waits is due: after, and before.
+    """
     pages = Pages(blocks, plan.kept_schema, plan.window.by, head.n_pages, head.n_bytes)
     waiting = Waiting(blocks, plan.waiting_schema, [list(piece) for piece in head.pieces], head.next_piece)
     large = LargeKeys(plan, blocks, dict(head.large), head.next_large)
     now = Situation(plan, *watermarks, instants_of(plan), pages, waiting, large, counts, head.swept, slicing)
-    tables = work(now)
+    was_due, tables = waiting.next_due, work(now)
     large.sweep(now.swept, now.watermark)
     counts.waiting, counts.pages, counts.large = waiting.n_rows, pages.n_pages, len(large.hashes)
     after = replace(
@@ -148,7 +146,7 @@ def _work(
     )  # fmt: skip
     if after != head:
         blocks.put(HEAD, 0, after.dump())
-    return tables, waiting.next_due
+    return tables, waiting.next_due, was_due
 
 
 def _head(plan: Plan, blocks: Blocks) -> Head:

@@ -13,7 +13,7 @@ from pyspark.sql.streaming import StatefulProcessor
 from pyspark.sql.streaming.tws_tester import TwsTester
 
 from sash.spark.calls import AT_ONCE, Line, OneByOne
-from sash.spark.shards import DATA, NUMBER, SparkBlocks
+from sash.spark.shards import BLOCKS, DATA, NUMBER, SparkBlocks
 from sash.streams.pages import HOT, PAGE
 from sash.streams.shard import HEAD
 
@@ -123,9 +123,9 @@ class Refusing:
 
 
 def test_a_call_that_is_refused_is_not_lost():
-    line = Line(Refusing(), NUMBER, DATA)
-    line.update(PAGE, (1,), ("x",))
+    line = Line(Refusing(), BLOCKS, NUMBER, DATA)
+    line.update((1,), ("x",))
     with pytest.raises(PySparkRuntimeError, match="no such state"):
         line.settle()
     with pytest.raises(PySparkRuntimeError, match="no such state"):
-        list(line.values(PAGE, [(1,)]))
+        list(line.values([(1,)]))

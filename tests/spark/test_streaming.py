@@ -22,10 +22,13 @@ from pyspark.sql.streaming import StatefulProcessor
 import sash
 from sash.spark import streaming
 from sash.spark.pieces import PIECE_BYTES
-from sash.spark.shards import DATA, NUMBER, ROWS_UNPACKED, packing, read, unpacking
+from sash.spark.planes import expand
+from sash.spark.seven_bits import from_texts
+from sash.spark.shards import BLOCKS, DATA, NUMBER, ROWS_UNPACKED, packing, place_of, read, unpacking
 from sash.spark.streaming import planned, with_hashes
 from sash.streams.contract import HASH
 from sash.streams.plans import Plan
+from sash.streams.shard import HEAD, Head
 
 EPOCH = datetime(2024, 3, 30, tzinfo=UTC)
 W = sash.window(by="k", order_by=["ts", "id"])
@@ -401,6 +404,30 @@ def test_a_checkpoint_with_state_of_another_form_is_refused(folder, monkeypatch)
     for options in ({}, {"checkpoint": folder.checkpoint()}):
         with pytest.raises(StreamingQueryException, match="key schema does not match"):
             folder.run(streamed(RANGE, **options))
+
+
+def test_a_shard_opens_one_variable_of_state_and_has_the_timer_that_its_head_asks_for(folder):
+    folder.add(*cut(disordered(60), 3))
+    progress = folder.run(streamed(RANGE))
+    (operator,) = progress[-1]["stateOperators"]
+    opened = operator["customMetrics"]
+    assert opened["numMapStateVars"] == operator["numShufflePartitions"]
+    assert opened["numValueStateVars"] == opened["numListStateVars"] == 0
+    state = folder.spark.read.format("statestore")
+    timers = state.option("readRegisteredTimers", "true").load(folder.checkpoint()).collect()
+    blocks = state.option("stateVarName", BLOCKS).option("readRegisteredTimers", "false").load(folder.checkpoint())
+    heads = blocks.where(f"user_map_key.number = {place_of(HEAD, 0)[0]}").collect()
+    dues = {head["key"]["shard"]: next_due(head["user_map_value"]["data"]) for head in heads}
+    asked = {shard: -(-due // 1_000) for shard, due in dues.items() if due is not None}
+    assert asked, "the last rows wait"
+    there = [(timer["key"]["shard"], timer["expiration_timestamp_ms"]) for timer in timers]
+    assert sorted(there) == sorted(asked.items())
+
+
+def next_due(text):
+    """When the first row that waits is due, by the head of a shard as it is stored."""
+    head = Head.load(bytes(expand(from_texts([text])[0])))
+    return min((first for _, first, *_ in head.pieces), default=None)
 
 
 def test_a_query_that_goes_on_has_the_shards_of_its_checkpoint(folder):
