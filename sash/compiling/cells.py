@@ -36,6 +36,8 @@ class Fold(NamedTuple):
     add: Function  # (pool, dst, held, src) -> held + src
     add_both: Function  # (pool, dst, held, older, newer, scratch) -> held + (older + newer)
     end: Function  # (pool, dst, held): dst becomes what is held
+    hold: Function  # (pool, src) -> held: that of src, for lead alone
+    lead: Function  # (pool, dst, src, held) -> held: dst becomes src + held, and is held then
 
 
 class Cells(NamedTuple):
@@ -116,7 +118,8 @@ def paired(first: Cells, second: Cells, jit: Callable[[Function], Function]) -> 
 
 
 def _paired_folds(first: Fold, second: Fold, jit: Callable[[Function], Function]) -> Fold:
-    (begin_1, add_1, add_both_1, end_1), (begin_2, add_2, add_both_2, end_2) = first, second
+    (begin_1, add_1, add_both_1, end_1, hold_1, lead_1) = first
+    (begin_2, add_2, add_both_2, end_2, hold_2, lead_2) = second
 
     @jit
     def begin(pool: Any, dst: int, src: int) -> Any:
@@ -138,7 +141,15 @@ def _paired_folds(first: Fold, second: Fold, jit: Callable[[Function], Function]
         end_1(pool[0], dst, held[0])
         end_2(pool[1], dst, held[1])
 
-    return Fold(begin, add, add_both, end)
+    @jit
+    def hold(pool: Any, src: int) -> Any:
+        return hold_1(pool[0], src), hold_2(pool[1], src)
+
+    @jit
+    def lead(pool: Any, dst: int, src: int, held: Any) -> Any:
+        return lead_1(pool[0], dst, src, held[0]), lead_2(pool[1], dst, src, held[1])
+
+    return Fold(begin, add, add_both, end, hold, lead)
 
 
 def fold_in_place(combine: Function, transfer: Function, jit: Callable[[Function], Function]) -> Fold:
@@ -164,4 +175,13 @@ def fold_in_place(combine: Function, transfer: Function, jit: Callable[[Function
     def end(pool: Any, dst: int, held: Any) -> None:
         pass
 
-    return Fold(begin, add, add_both, end)
+    @jit
+    def hold(pool: Any, src: int) -> Any:
+        return src
+
+    @jit
+    def lead(pool: Any, dst: int, src: int, held: Any) -> Any:
+        combine(pool, dst, src, held)
+        return dst
+
+    return Fold(begin, add, add_both, end, hold, lead)

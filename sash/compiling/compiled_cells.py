@@ -107,7 +107,17 @@ def _fold_in_registers(join: Function, load: Function, store: Function, cast: Fu
     def end(pool: Any, dst: int, held: Any) -> None:
         store(pool, dst, held)
 
-    return Fold(begin, add, add_both, end)
+    @compiled
+    def hold(pool: Any, src: int) -> Any:
+        return load(pool, src)
+
+    @compiled
+    def lead(pool: Any, dst: int, src: int, held: Any) -> Any:
+        led = cast(join(load(pool, src), held))
+        store(pool, dst, led)
+        return led
+
+    return Fold(begin, add, add_both, end, hold, lead)
 
 
 def _caster(state: Scalar | Record) -> Function:
@@ -321,7 +331,7 @@ def counting_nulls(cells: Cells, *, answers_empty: bool) -> Cells:
 
 
 def _fold_counting(inner: Fold) -> Fold:
-    begin_inner, add_inner, add_both_inner, end_inner = inner
+    begin_inner, add_inner, add_both_inner, end_inner, hold_inner, lead_inner = inner
 
     @compiled
     def begin(pool: Any, dst: int, src: int) -> Any:
@@ -341,4 +351,14 @@ def _fold_counting(inner: Fold) -> Fold:
         pool[0][np.uintp(dst)] = held[0]
         end_inner(pool[1], dst, held[1])
 
-    return Fold(begin, add, add_both, end)
+    @compiled
+    def hold(pool: Any, src: int) -> Any:
+        return pool[0][np.uintp(src)], hold_inner(pool[1], src)
+
+    @compiled
+    def lead(pool: Any, dst: int, src: int, held: Any) -> Any:
+        count = pool[0][np.uintp(src)] + held[0]
+        pool[0][np.uintp(dst)] = count
+        return count, lead_inner(pool[1], dst, src, held[1])
+
+    return Fold(begin, add, add_both, end, hold, lead)

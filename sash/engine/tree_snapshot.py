@@ -25,6 +25,7 @@ from sash.aggregators.fiba.layout import (
     N_REGISTERS,
     NODES_END,
     PARENT,
+    RECENT,
     RIGHT_FINGER,
     ROOT,
     Tree,
@@ -35,8 +36,8 @@ from sash.engine.snapshot import arrays_of, dump_pool, load_pool, seal, unseal
 from sash.engine.trees import Trees, new_tree
 from sash.errors import FormatError
 
-LAYOUT = 3  # of fields, registers and scratch places; 2 had no fresh nodes, 1 no suffixes and no gap either
-NODE_REGISTERS = (ROOT, LEFT_FINGER, RIGHT_FINGER, FREE_LEAF, FREE_INNER)
+LAYOUT = 4  # of fields, registers and scratch places; 3 kept nothing for runs, 2 had no fresh nodes, 1 no suffixes
+NODE_REGISTERS = (ROOT, LEFT_FINGER, RIGHT_FINGER, FREE_LEAF, FREE_INNER, RECENT)
 
 
 def write(trees: Trees, tree: Tree) -> bytes:

@@ -20,11 +20,14 @@ from sash.aggregators.fiba import (
     querying,
     rebalancing,
     repairing,
+    runs,
     searching,
 )  # fmt: skip
 from sash.aggregators.fiba.layout import (
     ARITY,
+    AROUND,
     BLOCK,
+    FLAGS,
     GAP,
     HEIGHT,
     LEFT_FINGER,
@@ -34,6 +37,7 @@ from sash.aggregators.fiba.layout import (
     N_NODES,
     NODES_END,
     OWN,
+    RECENT,
     ROOT,
     SUFFIXES,
 )  # fmt: skip
@@ -53,6 +57,7 @@ PARTS = (
     layout,
     searching,
     repairing,
+    runs,
     balancing,
     rebalancing,
     ends,
@@ -62,6 +67,9 @@ PARTS = (
     bulk_inserting,
     bulk_evicting,
 )
+
+
+SPAN = 1000  # between two rows, where a run of late ones goes
 
 
 class Lines:
@@ -132,6 +140,42 @@ class Life:
             first, last = sorted((self.chosen.randrange(-5, time + 5), self.chosen.randrange(3000)))
             assert self.window.query(first, last) == self.oracle.answer(lambda each: first <= each <= last)
 
+    def live_in_runs(self, size, lines):
+        """Late rows come in runs, some at a time; in between, something else happens now and then."""
+        for time in range(size):
+            self.insert(SPAN * time, "r")
+        runs = [self.chosen.randrange(SPAN * size) for _ in range(3)]
+        for step in range(4 * size):
+            with lines:
+                which = self.chosen.randrange(1 + step // 50 % 3)
+                runs[which] += 1
+                self.insert(runs[which], "l")
+                if self.chosen.random() < 0.2:
+                    runs[which] = self.happen(runs[which], self.chosen.randrange(8))
+                assert self.window.query() == self.oracle.answer()
+            self.window.check_invariants(self.oracle.items())
+
+    def happen(self, latest, what):
+        """Something beside a run; where it goes on."""
+        times = sorted(self.oracle.rows)
+        if what == 0:
+            self.bulk_evict(times[self.chosen.randrange(1 + len(times) // 20)])
+        elif what == 1:
+            self.bulk_insert(sorted(latest + self.chosen.randrange(-2 * SPAN, 2 * SPAN) for _ in range(6)))
+        elif what == 2:
+            self.window.restore(self.window.snapshot())
+        elif what == 3:
+            self.evict(self.chosen.choice(times))
+        elif what == 4:
+            self.insert(times[-1] + 1, "u")
+        elif what == 5:
+            self.insert(self.chosen.choice(times), "s")
+        elif what == 6:
+            return self.chosen.choice(times)
+        else:
+            self.evict(times[0])
+        return latest
+
     def live_in_order(self, size, lines):
         """Rows come younger than all others; as soon as there are so many, the oldest leaves for each."""
         for time in range(3 * size):
@@ -167,6 +211,8 @@ def test_a_long_life_runs_every_line_of_the_algorithm():
     for algorithm, min_arity in (("fiba", 2), ("fiba", 3), ("btree", 2)):
         window = aggregator(algorithm, Letters, min_arity=min_arity)
         Life(window, seed=20261115).live(1200, lines)
+    for min_arity, size in ((2, 60), (3, 200)):
+        Life(aggregator("fiba", Letters, min_arity=min_arity), seed=2).live_in_runs(size, lines)
     for min_arity, size in ((2, 4), (2, 100), (3, 7), (3, 40)):
         Life(aggregator("fiba", Letters, min_arity=min_arity), seed=1).live_in_order(size, lines)
     wanted = set().union(*(lines_of(code) for part in PARTS for code in made_by_factories(part)))
@@ -423,6 +469,29 @@ def test_a_change_near_an_end_takes_the_same_in_a_window_of_any_size():
     assert abs(mean_of_changes(2**8, 8) - mean_of_changes(2**14, 8)) < 5
 
 
+@pytest.mark.parametrize("distance", [10, 100, 1000, 8000])
+def test_a_run_of_late_rows_takes_a_third_of_the_combines_of_rows_that_come_anywhere(distance):
+    n, costs = 2**14, []
+    for is_run in (True, False):
+        window, calls = counted_window(n, min_arity=8)
+        chosen = random.Random(3)
+        for k in range(256):
+            window.insert(n - distance - 0.5 + (k / 1000 if is_run else chosen.uniform(-distance, 0)), 1)
+        costs.append(calls.take() / 256)
+        window.check_invariants([(time, 1) for time in sorted(dict(window))])
+    assert costs[0] < 0.75 * costs[1], costs
+
+
+def test_runs_elsewhere_are_kept_too():
+    n, costs = 2**14, []
+    for n_runs in (1, 4):
+        window, calls = counted_window(n, min_arity=8)
+        for k in range(256):
+            window.insert(n // 5 * (1 + k % n_runs) + 0.5 + k / 1000, 1)
+        costs.append(calls.take() / 256)
+    assert costs[1] < 1.6 * costs[0], costs
+
+
 def test_bulk_evict_of_m_takes_about_the_logarithm_of_m():
     n, costs = 2**14, {}
     for m in (1, 16, 256, 4096, n // 2):
@@ -630,5 +699,7 @@ def test_damage_is_named_by_its_invariant():
     assert damaged(lambda tree: tree.at.__setitem__(GAP, -1)) in ("I3", "I8", "I13", "I14", "I15")
     assert damaged(lambda tree: tree.pool.__setitem__((left + 1) * width - 1, "x")) == "I16"
     assert damaged(lambda tree: tree.links.__setitem__(left * N_FIELDS + OWN, 99)) == "I10"
+    assert damaged(lambda tree: tree.links.__setitem__(root * N_FIELDS + FLAGS, AROUND)) == "I17"
+    assert damaged(lambda tree: tree.at.__setitem__(RECENT, root)) == "I18"
     assert window._tree.links[middle * N_FIELDS + BLOCK] > 0
     assert new_tree(window._trees).at[ROOT] == 1

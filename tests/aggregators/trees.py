@@ -165,6 +165,14 @@ class TimedMachine(RuleBasedStateMachine):
         self.window.insert(time, value)
         self.oracle.insert(time, value)
 
+    @rule(data=st.data(), length=st.integers(2, 12), step=st.sampled_from((1, -1)))
+    def insert_a_run(self, data, length, step):
+        first, value = data.draw(self.times), data.draw(self.values)
+        for time in range(first, first + step * length, step):
+            self.window.insert(time, value)
+            self.oracle.insert(time, value)
+            self.agrees()
+
     @rule(data=st.data())
     def bulk_insert(self, data):
         times = sorted(data.draw(st.lists(self.times, max_size=25)))

@@ -33,6 +33,9 @@ Invariants; node y has arity a, entries v[0] to v[a-2] and, unless it is a leaf,
     I15  entries of a node are side by side; in a left finger that is not the root, all but the oldest are GAP
          places further on, within the node
     I16  an inner node flagged FRESH is on a spine; its last place is what I8 or I9 say without the parent
+    I17  an inner node flagged AROUND has a child LATEST off the spines: of what I6 to I9 say without the parent, the
+         last place of LATEST holds what is before it, and that of the first other child off the spines what is after
+    I18  RECENT is a leaf in use, or none
 
 Cost in calls of combine, d being the distance to the nearer end: insert and evict amortised O(log d), so
 O(1) in order, where an append takes 1 and an eviction 0 until a finger is full or empty; query 2; range
@@ -49,8 +52,8 @@ Departures: instead of two booleans, the highest changed node of each spine is k
 along its two borders, without recursion. bulk_evict goes from the top down and never meets a neighbour
 that is not a sibling; bulk_insert moves a cursor instead of collecting lists, and needs no memory.
 Evictions take from a right neighbour where there is one. A left finger that may run down, its suffixes and its
-gap (see ends), earlier merges on the left spine (see rebalancing), and what nodes of the spines keep of their own
-(see repairing) are ours.
+gap (see ends), earlier merges on the left spine (see rebalancing), what nodes of the spines keep of their own
+(see repairing), and what is kept for late rows that come in runs (see runs) are ours.
 """
 
 from __future__ import annotations

@@ -92,7 +92,7 @@ def _appender(kit: Kit, nodes: Nodes, supply: Supply, upward: Rebalancing) -> Fu
 
 
 def _passing(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function]:
-    jit, width, min_arity, combine, transfer = kit.jit, kit.width, kit.min_arity, kit.cells.combine, kit.cells.transfer
+    jit, width, min_arity, (begin, add, _, end, *_) = kit.jit, kit.width, kit.min_arity, kit.cells.fold
     get, put, shift, adopt, touch, new_leaf = (
         nodes.get, nodes.put, nodes.shift, nodes.adopt, nodes.touch, supply.new_leaf
     )  # fmt: skip
@@ -112,11 +112,12 @@ def _passing(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function
         for i in range(1, min_arity):
             shift(s, own + min_arity + 1 + i, right * width + i)
         shift(s, own + min_arity + 1, above + n_above)
-        transfer(pool, own, pool, own + 1)
+        held = begin(pool, own, own + 1)
         for i in range(2, min_arity + 1):
-            combine(pool, own, own, own + i)
-        combine(pool, above, above, own)
-        combine(pool, above, above, above + n_above)
+            held = add(pool, own, held, own + i)
+        end(pool, own, held)
+        held = add(pool, above, begin(pool, above, above), own)
+        end(pool, above, add(pool, above, held, above + n_above))
         adopt(s, parent, n_above, right)
         touch(s, parent)
         put(links, parent, ARITY, n_above + 1)
@@ -133,21 +134,17 @@ def _passing(kit: Kit, nodes: Nodes, supply: Supply) -> tuple[Function, Function
 
 
 def _youngest_folder(kit: Kit, nodes: Nodes) -> Function:
-    width, min_arity, combine, transfer = kit.width, kit.min_arity, kit.cells.combine, kit.cells.transfer
-    get, put = nodes.get, nodes.put
+    width, min_arity, get, put = kit.width, kit.min_arity, nodes.get, nodes.put
+    begin, add, _, end, *_ = kit.cells.fold
 
     def fold_youngest(s: Tree, node: int, parent: int) -> None:
         """Fold a right finger of the smallest kind, after all above it (restores I9)."""
-        pool, own, count, begin = s.pool, node * width, min_arity - 1, 1
-        if parent == s.at[ROOT]:
-            transfer(pool, own, pool, own + 1)
-            begin = 2
-        else:
-            transfer(pool, own, pool, parent * width)
-            count += get(s.links, parent, COUNT)
-        for i in range(begin, min_arity):
-            combine(pool, own, own, own + i)
-        put(s.links, node, COUNT, count)
+        pool, own, count, is_top = s.pool, node * width, min_arity - 1, parent == s.at[ROOT]
+        held = begin(pool, own, own + 1 if is_top else parent * width)
+        for i in range(2 if is_top else 1, min_arity):
+            held = add(pool, own, held, own + i)
+        end(pool, own, held)
+        put(s.links, node, COUNT, count if is_top else count + get(s.links, parent, COUNT))
 
     return kit.jit(fold_youngest)
 
@@ -253,7 +250,7 @@ def _taker(kit: Kit, nodes: Nodes, supply: Supply) -> Function:
 
 
 def _borrower(kit: Kit, nodes: Nodes) -> Function:
-    width, min_arity, combine, transfer = kit.width, kit.min_arity, kit.cells.combine, kit.cells.transfer
+    width, min_arity, (begin, add, _, end, *_) = kit.width, kit.min_arity, kit.cells.fold
     get, put, shift = nodes.get, nodes.put, nodes.shift
 
     def borrow(s: Tree, node: int, parent: int, right: int) -> None:
@@ -268,9 +265,10 @@ def _borrower(kit: Kit, nodes: Nodes) -> Function:
         shift(s, own + n, parent * width + 1)
         for i in range(1, min_arity):
             shift(s, own + n + i, own + i)
-        transfer(s.pool, own, s.pool, own + 1)
+        held = begin(s.pool, own, own + 1)
         for i in range(2, min_arity):
-            combine(s.pool, own, own, own + i)
+            held = add(s.pool, own, held, own + i)
+        end(s.pool, own, held)
         put(links, node, ARITY, n + 1)
         put(links, right, ARITY, min_arity)
         put(links, right, COUNT, min_arity - 1)

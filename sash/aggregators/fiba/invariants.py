@@ -10,6 +10,7 @@ from sash.aggregators.contract import same
 from sash.aggregators.fiba.keys import key_at
 from sash.aggregators.fiba.layout import (
     ARITY,
+    AROUND,
     BLOCK,
     BLOCKS_END,
     COUNT,
@@ -20,6 +21,7 @@ from sash.aggregators.fiba.layout import (
     FRESH,
     GAP,
     HEIGHT,
+    LATEST,
     LEFT,
     LEFT_FINGER,
     LEFT_TOP,
@@ -31,6 +33,7 @@ from sash.aggregators.fiba.layout import (
     NONE,
     OWN,
     PARENT,
+    RECENT,
     RIGHT,
     RIGHT_FINGER,
     RIGHT_TOP,
@@ -91,13 +94,15 @@ class Check:
             yield from self.nodes(child, level - 1)
 
     def all(self, truth: Sequence[tuple[Any, Any]]) -> None:
-        """Check I1 to I16; `truth` has the keys in order, each with its partial."""
+        """Check I1 to I18; `truth` has the keys in order, each with its partial."""
         self._shape()
         self._spines()
         for node, _ in self.nodes():
             self._aggregate(node)
+            self._around(node)
         self._suffixes()
         self._supply()
+        self._recent()
         marks = [int(self._tree.at[register]) for register in (ROOT_MARKED, LEFT_TOP, RIGHT_TOP)]
         self._require("I12", marks == [0, 0, 0], marks)
         found = [(key, self._read(place)) for key, place in self.entries()]
@@ -139,31 +144,55 @@ class Check:
         for node, wanted in flags.items():
             found = self.field(node, FLAGS)
             may_be_fresh = wanted != 0 and self.children(node) != []
-            self._require("I5", found & ~FRESH == wanted, f"node {node} is flagged {found}")
+            self._require("I5", found & ~(FRESH | AROUND) == wanted, f"node {node} is flagged {found}")
             self._require("I16", may_be_fresh or not found & FRESH, f"node {node} is flagged {found}")
 
     def _aggregate(self, node: int) -> None:
         root, flags, parent = int(self._tree.at[ROOT]), self.field(node, FLAGS), self.field(node, PARENT)
-        skip, name = flags, "I6" if flags == 0 else "I8" if flags & LEFT else "I9"
-        if self._kit.has_fingers and node == root:
-            skip, name = LEFT | RIGHT, "I7"
+        skip = self._skip(node)
+        name = "I6" if skip == 0 else "I8" if flags & LEFT else "I9" if flags & RIGHT else "I7"
         terms = self._terms(node, skip)
         if flags & FRESH:
-            self._require_sum("I16", node, (node + 1) * self._width - 1, OWN, terms)
-        if flags and parent != root:
+            self._require_sum("I16", node, self._last_place(node), OWN, terms)
+        if flags & (LEFT | RIGHT) and parent != root:
             above = (self._read(parent * self._width), self.field(parent, COUNT))
             terms = [*terms, above] if flags & LEFT else [above, *terms]
         self._require_sum(name, node, node * self._width, COUNT, terms)
 
+    def _skip(self, node: int) -> int:
+        """The sides of a node where a child stands on a spine."""
+        if self._kit.has_fingers and node == self._tree.at[ROOT]:
+            return LEFT | RIGHT
+        return self.field(node, FLAGS) & (LEFT | RIGHT)
+
+    def _last_place(self, node: int) -> int:
+        return (node + 1) * self._width - 1
+
+    def _around(self, node: int) -> None:
+        """What is kept of a node around the child that changed last."""
+        if not self.field(node, FLAGS) & AROUND:
+            return
+        skip, latest, children = self._skip(node), self.field(node, LATEST), self.children(node)
+        off_spines = children[1 if skip & LEFT else 0 : -1 if skip & RIGHT else None]
+        self._require("I17", latest in off_spines, f"child {latest} of node {node} was the latest")
+        beside = next(child for child in off_spines if child != latest)
+        terms, i = self._terms(node, skip), 2 * children.index(latest) - (1 if skip & LEFT else 0)
+        for which, place, part in (("before", latest, terms[:i]), ("after", beside, terms[i + 1 :])):
+            found, wanted = self._read(self._last_place(place)), self._total(part)
+            self._require("I17", same(found, wanted), f"{found!r}, not {wanted!r}, is {which} child {latest} of {node}")
+
     def _require_sum(self, name: str, node: int, place: int, field: int, terms: list[tuple[Any, int]]) -> None:
         """That a place holds the sum of some partials, and a field of the node (I10) that of their counts."""
-        total, count = None, 0
-        for partial, n in terms:
-            total, count = self._joined(total, partial), count + n
-        found = self._read(place)
+        found, total = self._read(place), self._total(terms)
         self._require(name, same(found, total), f"node {node} holds {found!r}, not {total!r}")
-        counted = self.field(node, field)
+        counted, count = self.field(node, field), sum(n for _, n in terms)
         self._require("I10", counted == count, f"node {node} counts {counted}, not {count}")
+
+    def _total(self, terms: Sequence[tuple[Any, int]]) -> Any:
+        total = None
+        for partial, _ in terms:
+            total = self._joined(total, partial)
+        return total
 
     def _suffixes(self) -> None:
         """What is kept of the left finger: suffixes from its young end on, and the gap in it."""
@@ -188,6 +217,10 @@ class Check:
             if i < len(children) - 1:
                 terms.append((self._read(self.places(node)[i]), 1))
         return terms if children else [(self._read(place), 1) for place in self.places(node)]
+
+    def _recent(self) -> None:
+        recent, in_use = int(self._tree.at[RECENT]), [node for node, level in self.nodes() if level == 0]
+        self._require("I18", recent == NONE or recent in in_use, f"node {recent} is no leaf in use")
 
     def _joined(self, older: Any, newer: Any) -> Any:
         if older is None or newer is None:

@@ -4,12 +4,12 @@ Node k has `width` = 2 min_arity + 1 places in keys and pool, from k * width on:
 its aggregate, the others are those of its entries. An entry has its key and its value at the same
 place. One entry more fits than a node may keep: a node overflows before it is split.
 
-    links     parent | arity | flags | count | block | own  six numbers for each node
+    links     parent | arity | flags | count | block | own | latest  seven numbers for each node, and one that is free
     children  a block of 2 min_arity + 1 node numbers for each inner node; leaves have none
 
 Node 0 and block 0 are no node and no block; the places of node 0 serve as scratch, and hold the suffixes of
 the left finger (see ends). Entries are side by side, but for a gap after the oldest one of the left finger.
-The last place of an inner node on a spine serves too, while it has no entry: see FRESH in repairing.
+The last place of a node serves too, while it has no entry: see FRESH in repairing, and AROUND in runs.
 
 Nodes that are not in use form two lists, of leaves and of inner nodes, threaded through their parent
 fields. A whole subtree is given back by its root alone: its children are listed when the root is
@@ -25,20 +25,21 @@ from sash.aggregators.fiba.keys import Keys
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Cells
 
-PARENT, ARITY, FLAGS, COUNT, BLOCK, OWN = range(6)
-N_FIELDS = 6
+PARENT, ARITY, FLAGS, COUNT, BLOCK, OWN, LATEST = range(7)
+N_FIELDS = 8  # so that those of a node are in one line of the caches
 NONE = 0
 LEFT, RIGHT = 1, 2  # flags: on the left or right spine, and not the root
 FRESH = 4  # flag of an inner node on a spine: its last place and OWN are of what is its own, without all above
+AROUND = 8  # flag of an inner node: last places of its children keep what is before and after the child LATEST
 
 (
     ROOT, LEFT_FINGER, RIGHT_FINGER, HEIGHT,
     N_NODES, NODES_END, FREE_LEAF, FREE_INNER, N_FREE_LEAVES, N_FREE_INNER,
     N_BLOCKS, BLOCKS_END, FREE_BLOCK, N_FREE_BLOCKS,
     ROOT_MARKED, LEFT_TOP, LEFT_LEVEL, RIGHT_TOP, RIGHT_LEVEL,
-    GAP,
-) = range(20)  # fmt: skip
-N_REGISTERS = 20
+    GAP, RECENT,
+) = range(21)  # fmt: skip
+N_REGISTERS = 21
 
 LIFTED, ANSWER, PART = range(3)  # places of node 0
 SUFFIXES = 2  # the suffix of j entries is at SUFFIXES + j, up to the last place of node 0
@@ -86,7 +87,7 @@ class Nodes(NamedTuple):
     open_child: Function  # (tree, node, i): after `open`, makes room for child i
     close_child: Function  # (tree, node, i): after `close`, removes child i
     close_gap: Function  # (tree): puts the entries of the left finger side by side
-    touch: Function  # (tree, node): it has changed, and is not fresh any more
+    touch: Function  # (tree, node): it has changed, and what is kept of it is of no use any more
 
 
 def nodes_of(kit: Kit) -> Nodes:
@@ -212,7 +213,10 @@ def supply_of(kit: Kit, nodes: Nodes) -> Supply:
             put(s.links, node, PARENT, at[FREE_LEAF])
             at[FREE_LEAF] = node
             at[N_FREE_LEAVES] += 1
+            if at[RECENT] == node:
+                at[RECENT] = NONE
         else:
+            at[RECENT] = NONE  # it may be below
             put(s.links, node, PARENT, at[FREE_INNER])
             at[FREE_INNER] = node
             at[N_FREE_INNER] += 1

@@ -38,15 +38,17 @@ class Querying(NamedTuple):
 
 def querying_of(kit: Kit, nodes: Nodes, search: Searching) -> Querying:
     """Make the operations that answer."""
-    jit, width, has_fingers, combine, get = kit.jit, kit.width, kit.has_fingers, kit.cells.combine, nodes.get
+    jit, width, has_fingers, get, (begin, add, _, end, *_) = (
+        kit.jit, kit.width, kit.has_fingers, nodes.get, kit.cells.fold
+    )  # fmt: skip
 
     @jit
     def query(s: Tree) -> int:
         root: int = s.at[ROOT]
         if not has_fingers or get(s.links, root, BLOCK) == NONE:
             return root * width
-        combine(s.pool, ANSWER, s.at[LEFT_FINGER] * width, root * width)
-        combine(s.pool, ANSWER, ANSWER, s.at[RIGHT_FINGER] * width)
+        held = add(s.pool, ANSWER, begin(s.pool, ANSWER, s.at[LEFT_FINGER] * width), root * width)
+        end(s.pool, ANSWER, add(s.pool, ANSWER, held, s.at[RIGHT_FINGER] * width))
         return ANSWER
 
     @jit

@@ -42,6 +42,7 @@ from sash.aggregators.fiba.layout import (
     Nodes,
     Tree,
 )  # fmt: skip
+from sash.aggregators.fiba.runs import around_of
 from sash.algebra.monoid import Function
 
 
@@ -63,12 +64,12 @@ def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
     jit, get, put, has_fingers = kit.jit, nodes.get, nodes.put, kit.has_fingers
     fold_oldest, lean = _oldest_folder(kit, nodes), _leaner(kit, nodes)
     fold_inner, mark = _inner_folder(kit, nodes), _marker(kit, nodes)
-    repair = _repairer(kit, nodes, fold_oldest, fold_inner, lean)
+    repair, around = _repairer(kit, nodes, fold_oldest, fold_inner, lean), around_of(kit, nodes, fold_inner, lean)
 
     @jit
     def is_up(s: Tree, node: int) -> bool:
         if has_fingers:
-            return bool(node != s.at[ROOT] and get(s.links, node, FLAGS) == 0)
+            return bool(node != s.at[ROOT] and get(s.links, node, FLAGS) & (LEFT | RIGHT) == 0)
         return bool(node != NONE)
 
     @jit
@@ -93,11 +94,13 @@ def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
             n_more = -get(links, node, COUNT)
             repair(s, node)
             n_more += get(links, node, COUNT)
-            node, level = get(links, node, PARENT), level + 1
+            below, node, level = node, get(links, node, PARENT), level + 1
             while is_up(s, node):  # one aggregate below has changed, and so many entries: no child is asked
-                fold_inner(s, node, get(links, node, ARITY) - 1, 0, False)
+                around.fold_up(s, node, below)
                 put(links, node, COUNT, get(links, node, COUNT) + n_more)
-                node, level = get(links, node, PARENT), level + 1
+                below, node, level = node, get(links, node, PARENT), level + 1
+            if has_fingers and around.fold_top(s, node, below, level, n_more):
+                return
         if has_fingers:
             mark(s, node, level)
 
@@ -105,7 +108,8 @@ def repairing_of(kit: Kit, nodes: Nodes) -> Repairing:
 
 
 def _oldest_folder(kit: Kit, nodes: Nodes) -> Function:
-    width, get, put, combine, transfer = kit.width, nodes.get, nodes.put, kit.cells.combine, kit.cells.transfer
+    width, get, put, transfer = kit.width, nodes.get, nodes.put, kit.cells.transfer
+    hold, lead = kit.cells.fold.hold, kit.cells.fold.lead
 
     def fold_oldest(s: Tree, node: int) -> None:
         """Fold the left finger from its young end, and keep what comes of it on the way (restores I8 and I14)."""
@@ -117,11 +121,11 @@ def _oldest_folder(kit: Kit, nodes: Nodes) -> Function:
             transfer(pool, after, pool, aggregate + n)
         else:
             count += get(s.links, parent, COUNT)
+        held = hold(pool, after)
         for j in range(done + 1, n):
-            combine(pool, SUFFIXES + j, aggregate + n + 1 - j, after)
-            after = SUFFIXES + j
+            held = lead(pool, SUFFIXES + j, aggregate + n + 1 - j, held)
         if done < n:
-            combine(pool, aggregate, aggregate + 1, after)
+            lead(pool, aggregate, aggregate + 1, held)
         put(s.links, node, COUNT, count)
 
     return kit.jit(fold_oldest)
@@ -149,7 +153,7 @@ def _leaner(kit: Kit, nodes: Nodes) -> Function:
 
 def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, fold_inner: Function, lean: Function) -> Function:
     jit, get, put, width, has_fingers = kit.jit, nodes.get, nodes.put, kit.width, kit.has_fingers
-    transfer, clear, (begin, add, _, end) = kit.cells.transfer, kit.cells.clear, kit.cells.fold
+    transfer, clear, (begin, add, add_both, end, *_) = kit.cells.transfer, kit.cells.clear, kit.cells.fold
 
     @jit
     def fold_leaf(s: Tree, node: int, n: int, parent: int) -> None:
@@ -163,21 +167,25 @@ def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, fold_inner: Functio
         if count == 0:
             clear(s.pool, aggregate)
             return
-        held = begin(s.pool, aggregate, first)
-        for i in range(0 if parent != NONE else 1, n):
-            held = add(s.pool, aggregate, held, aggregate + 1 + i)
+        held, place = begin(s.pool, aggregate, first), aggregate + (1 if parent != NONE else 2)
+        while place < aggregate + n:
+            held = add_both(s.pool, aggregate, held, place, place + 1, PART)
+            place += 2
+        if place == aggregate + n:
+            held = add(s.pool, aggregate, held, place)
         end(s.pool, aggregate, held)
 
     def repair(s: Tree, node: int) -> None:
         links, n, parent, flags = s.links, get(s.links, node, ARITY) - 1, NONE, 0
         if has_fingers:
-            flags = get(links, node, FLAGS)
+            flags = get(links, node, FLAGS) & (LEFT | RIGHT)
             if flags & RIGHT and get(links, node, PARENT) != s.at[ROOT]:
                 parent = get(links, node, PARENT)
         if get(links, node, BLOCK) != NONE:
             skip = LEFT | RIGHT if has_fingers and node == s.at[ROOT] else flags
-            count = fold_inner(s, node, n, skip, True)
+            count = fold_inner(s, node, node * width, 0, n, skip, True)
             put(links, node, COUNT, count)
+            put(links, node, FLAGS, flags)
             if flags != 0:
                 transfer(s.pool, node * width + width - 1, s.pool, node * width)
                 put(links, node, OWN, count)
@@ -192,29 +200,29 @@ def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, fold_inner: Functio
 
 
 def _inner_folder(kit: Kit, nodes: Nodes) -> Function:
-    get, child, width, (begin, add, add_both, end) = nodes.get, nodes.child, kit.width, kit.cells.fold
+    get, child, width, (begin, add, add_both, finish, *_) = nodes.get, nodes.child, kit.width, kit.cells.fold
 
-    def fold_inner(s: Tree, node: int, n: int, skip: int, counts: bool) -> int:
-        """Fold entries and children into the aggregate, without the children that stand on a spine.
+    def fold_inner(s: Tree, node: int, place: int, first: int, end: int, skip: int, counts: bool) -> int:
+        """Fold entries from the first on, and the children beside them, but those at the sides that are to be skipped.
 
         `counts` is known where this is compiled into its callers: they get the count of entries, or nothing of use.
         """
-        links, pool, aggregate, count = s.links, s.pool, node * width, n
+        links, pool, entries, count = s.links, s.pool, node * width + 1, end - first
         if skip & LEFT == 0:
-            below = child(s, node, 0)
+            below = child(s, node, first)
             count += get(links, below, COUNT) if counts else 0
-            held = add(pool, aggregate, begin(pool, aggregate, below * width), aggregate + 1)
+            held = add(pool, place, begin(pool, place, below * width), entries + first)
         else:
-            held = begin(pool, aggregate, aggregate + 1)
-        for i in range(1, n):
+            held = begin(pool, place, entries + first)
+        for i in range(first + 1, end):
             below = child(s, node, i)
             count += get(links, below, COUNT) if counts else 0
-            held = add_both(pool, aggregate, held, below * width, aggregate + 1 + i, PART)  # a chain half as long
+            held = add_both(pool, place, held, below * width, entries + i, PART)  # a chain half as long
         if skip & RIGHT == 0:
-            below = child(s, node, n)
+            below = child(s, node, end)
             count += get(links, below, COUNT) if counts else 0
-            held = add(pool, aggregate, held, below * width)
-        end(pool, aggregate, held)
+            held = add(pool, place, held, below * width)
+        finish(pool, place, held)
         return count
 
     return kit.jit(fold_inner)

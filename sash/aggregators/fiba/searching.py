@@ -16,6 +16,7 @@ from sash.aggregators.fiba.layout import (
     LEFT_FINGER,
     NONE,
     PARENT,
+    RECENT,
     RIGHT_FINGER,
     ROOT,
     Kit,
@@ -39,13 +40,14 @@ def searching_of(kit: Kit, nodes: Nodes) -> Searching:
     jit, width, get, child = kit.jit, kit.width, nodes.get, nodes.child
     load, less = kit.keys.load, kit.keys.less
     start = _starter(kit, nodes)
+    near = _nearer(kit, nodes, start)
 
     @jit
     def not_before(s: Tree, node: int, key: Any) -> int:
         n, base = get(s.links, node, ARITY) - 1, node * width + 1
-        i = 0
-        while i < n and less(load(s.keys, base + i), key):
-            i += 1
+        i: int = n
+        while i > 0 and not less(load(s.keys, base + i - 1), key):
+            i -= 1
         return i
 
     @jit
@@ -58,7 +60,7 @@ def searching_of(kit: Kit, nodes: Nodes) -> Searching:
 
     @jit
     def search(s: Tree, key: Any) -> Any:
-        node, _ = start(s, key)
+        node = near(s, key)
         while True:
             i = not_before(s, node, key)
             if i < get(s.links, node, ARITY) - 1 and not less(key, load(s.keys, node * width + 1 + i)):
@@ -68,6 +70,30 @@ def searching_of(kit: Kit, nodes: Nodes) -> Searching:
             node = child(s, node, i)
 
     return Searching(not_before, after, start, search)
+
+
+def _nearer(kit: Kit, nodes: Nodes, start: Function) -> Function:
+    less, get, first, last, has_fingers = kit.keys.less, nodes.get, nodes.first, nodes.last, kit.has_fingers
+
+    @kit.jit
+    def spans(s: Tree, node: int, key: Any) -> bool:
+        if get(s.links, node, ARITY) == 1:
+            return False
+        return not less(key, first(s, node)) and not less(last(s, node), key)
+
+    def near(s: Tree, key: Any) -> Any:
+        """Find a node that the key is below: the leaf that was last inserted into or its parent, or from a finger."""
+        node = s.at[RECENT]
+        if has_fingers and node != NONE:
+            if spans(s, node, key):
+                return node
+            node = get(s.links, node, PARENT)
+            if node != NONE and spans(s, node, key):
+                return node
+        node, _ = start(s, key)
+        return node
+
+    return kit.jit(near)
 
 
 def _starter(kit: Kit, nodes: Nodes) -> Function:
