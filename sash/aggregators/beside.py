@@ -28,9 +28,7 @@ from sash.aggregators.contract import Jit
 from sash.algebra.monoid import Function
 from sash.compiling.cells import Values
 
-SHORT = 256  # rows of a chunk: what is read and written for one fits the first cache, and then some
-LONG = 512  # of windows that do not fit the second cache: rows that come from afar come sooner by the page
-NEAR = 1 << 15  # rows of windows that do
+LONGEST = 256  # rows of a chunk: what is read and written for one fits the first cache, and then some
 EIGHT = 8
 
 
@@ -61,7 +59,7 @@ class Chunk(NamedTuple):
 
 def plan(rows: int) -> Plan:
     """Cut a period into chunks of one length, as far as possible."""
-    n_chunks = -(-rows // (SHORT if rows <= NEAR else LONG))
+    n_chunks = -(-rows // LONGEST)
     length = -(-rows // n_chunks)
     n_chunks = -(-rows // length)
     return Plan(rows, length, n_chunks, rows - (n_chunks - 1) * length)

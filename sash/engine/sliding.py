@@ -45,7 +45,7 @@ from sash.windows.frames import Frames, time_frames
 
 AT_ONCE = 1 << 18  # rows, at least, of what is done in steps: fewer take longer to begin
 FAR = 2  # times as many rows as a window, at least, too: the scan begins with all of the window before them
-LONG = 48  # rows of windows of single numbers: beyond, scans side by side beat four windows at a time
+SIDE_BY_SIDE = range(49, 1025)  # rows of windows of single numbers where scans side by side beat four windows at a time
 
 
 class Further(TypedDict, total=False):
@@ -229,7 +229,7 @@ def _scanned(task: Task, n: int, rows: int) -> Any:
     """One aggregate by the boundary scan, the rows shared out among threads."""
     if task.monoid.apart is not None:
         return _scanned_apart(task, task.monoid.apart, n, rows)
-    how, ops, scan = _scanner(task.monoid, rows >= four_windows.SHORTEST, rows > LONG)
+    how, ops, scan = _scanner(task.monoid, rows >= four_windows.SHORTEST, rows in SIDE_BY_SIDE)
     cut, results = how.plan(rows), ops.results(n)
     each_part(parts(n, rows), lambda begin, end: scan(task.columns, begin, end, cut, how.memory(ops, cut), results))
     return answers_of(results, task.monoid, masked=task.is_masked)
@@ -237,7 +237,7 @@ def _scanned(task: Task, n: int, rows: int) -> Any:
 
 def _scanned_apart(task: Task, apart: Apart, n: int, rows: int) -> Any:
     """The same in three steps, for some rows after the other: what a step leaves, the next one finds in a cache."""
-    how, ops, scan = _scanner(apart.monoid, rows >= four_windows.SHORTEST, rows > LONG)
+    how, ops, scan = _scanner(apart.monoid, rows >= four_windows.SHORTEST, rows in SIDE_BY_SIDE)
     cut, results, (column,) = how.plan(rows), ops.results(n), task.columns
     at_once = max(AT_ONCE, FAR * rows)
 
@@ -265,14 +265,14 @@ def _scanned_in_parallel(task: Task, n: int, rows: int) -> Any:
 
 
 @lru_cache(maxsize=256)
-def _scanner(monoid: Monoid, are_four: bool, is_long: bool) -> tuple[Any, Values, Function]:
+def _scanner(monoid: Monoid, are_four: bool, are_beside: bool) -> tuple[Any, Values, Function]:
     """How to scan, with what operations, and by what machine code."""
     ops, state = values(monoid), monoid.state
     answers = ops.results(0)[0]
     in_place = isinstance(state, Scalar) and isinstance(answers, np.ndarray) and answers.dtype == state.dtype
     is_answer = in_place and monoid.lower is None
     if are_four and is_arithmetic(monoid):
-        if in_place and is_long:
+        if in_place and are_beside:
             return beside, ops, entry(beside.build(ops, compiled, is_answer=is_answer))
         return four_windows, ops, entry(four_windows.build(ops, compiled))
     return boundary_scan, ops, entry(boundary_scan.build(ops, compiled, in_place=in_place, is_answer=is_answer))

@@ -10,7 +10,7 @@ import pytest
 import sash
 from sash.aggregators import beside
 from sash.compiling.jit import interpreted
-from sash.engine import parallel
+from sash.engine import parallel, sliding
 from tests.aggregators.texts import text_of, texts, windows_of
 
 LENGTHS = (*range(1, 10), 13, 16)  # of chunks
@@ -19,7 +19,7 @@ N = 5_000
 
 @pytest.mark.parametrize("length", LENGTHS)
 def test_rows_are_combined_in_order_with_their_counts(length, monkeypatch):
-    monkeypatch.setattr(beside, "SHORT", length)
+    monkeypatch.setattr(beside, "LONGEST", length)
     ops = texts([])
     for rows in (1, 2, 3, 4, 5, 7, 8, 9, 15, 16, 17, 31, 40):
         for n in {1, 2, 3, rows, rows + 1, rows + 2, rows + length, 2 * rows + 3, 3 * rows + length + 1}:
@@ -30,7 +30,7 @@ def test_rows_are_combined_in_order_with_their_counts(length, monkeypatch):
 
 @pytest.mark.parametrize("begin", [40, 41, 47, 90])
 def test_a_part_begins_where_there_is_a_window_before_it(begin, monkeypatch):
-    monkeypatch.setattr(beside, "SHORT", 7)
+    monkeypatch.setattr(beside, "LONGEST", 7)
     ops, cut, column = texts([]), beside.plan(40), text_of(150)
     results = ops.results(150)
     beside.build(ops, interpreted, is_answer=False)(column, begin, 149, cut, beside.memory(ops, cut), results)
@@ -58,12 +58,13 @@ def test_sums_of_whole_numbers_are_exact_whatever_the_threads(rows, monkeypatch)
         assert np.array_equal(sash.slide(values, sash.mean(), rows=rows), wanted / n_rows)
 
 
-def test_windows_beyond_the_second_cache_have_chunks_too(monkeypatch):
-    monkeypatch.setattr(beside, "NEAR", 1000)
-    values = np.random.default_rng(1).integers(-1000, 1000, 3 * N).astype(float)
+@pytest.mark.parametrize("rows", [sliding.SIDE_BY_SIDE[0], sliding.SIDE_BY_SIDE[-1]])
+def test_on_both_sides_of_a_change_of_scans_the_answers_are_exact(rows):
+    values = np.random.default_rng(1).integers(-1000, 1000, 100_000).astype(float)
     sums = np.concatenate([[0.0], np.cumsum(values)])
-    wanted = sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - 4000, 0)]
-    assert np.array_equal(sash.slide(values, sash.sum(), rows=4000), wanted)
+    for length in (rows - 1, rows, rows + 1):
+        wanted = sums[1:] - sums[np.maximum(np.arange(1, len(sums)) - length, 0)]
+        assert np.array_equal(sash.slide(values, sash.sum(), rows=length), wanted)
 
 
 @pytest.mark.parametrize("hurts", [math.nan, math.inf, -math.inf])
