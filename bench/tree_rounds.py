@@ -138,6 +138,16 @@ class LateMoves:
         """Prepare rounds at a distance, which must not be larger than those before."""
         return self.ready(self._at(d))
 
+    def scattered(self, d: int) -> Callable[[], None]:
+        """Prepare rounds whose rows come d places late on average, each by itself: up to twice as late, or in order.
+
+        The young end moves on with the rows, so a window that takes these takes no others.
+        """
+        steps = self.n_gone + np.arange(self.chunk)
+        late = np.random.default_rng(self.n_gone).integers(0, 2 * d + 1, self.chunk)
+        self.n_gone += self.chunk
+        return self.ready(moves((steps + self.n - late) * GAP + 1 + steps % (GAP - 1), steps * GAP))
+
     def _in_order(self) -> Moves:
         old = (self.n_gone + np.arange(self.chunk)) * GAP
         self.n_gone += self.chunk
