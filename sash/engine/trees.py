@@ -29,6 +29,7 @@ from sash.aggregators.fiba.layout import (
     Tree,
 )  # fmt: skip
 from sash.algebra.monoid import Monoid
+from sash.compiling.ahead import ahead
 from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
 from sash.compiling.interpreted_cells import interpreted_cells
@@ -79,7 +80,8 @@ def build_trees(wanted: Wanted) -> Trees:
     kinds: Any = (nullable if wanted.has_nulls else compiled_cells) if wanted.is_compiled else interpreted_cells
     cells = product([kinds(monoid) for monoid in wanted.monoids], jit)
     keys = keys_of(wanted.key_kind if wanted.is_compiled else OBJECT, jit)
-    kit = Kit(cells, keys, jit, apart, wanted.min_arity, wanted.algorithm == "fiba")
+    fetch = ahead(wanted.is_compiled)
+    kit = Kit(cells, keys, jit, apart, fetch, wanted.min_arity, wanted.algorithm == "fiba")
     inner = fiba.build(kit)
     timed, lower = inner, cells.lower
     if wanted.is_compiled:

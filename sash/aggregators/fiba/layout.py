@@ -62,6 +62,7 @@ class Kit(NamedTuple):
     keys: Keys
     jit: Jit  # for what is compiled into its callers
     apart: Jit  # for what is large and rarely run: calling it costs less than a copy of it in every caller
+    fetch: Function  # (keys or pool, place): asks for memory that will be read soon
     min_arity: int
     has_fingers: bool  # False: the classic B-tree, searched from the root, all aggregates upward
 

@@ -25,6 +25,8 @@ from sash.aggregators.fiba.layout import (
 )  # fmt: skip
 from sash.algebra.monoid import Function
 
+A_LINE = 8  # numbers in a line of the caches
+
 
 class Searching(NamedTuple):
     """The operations that find keys."""
@@ -40,7 +42,7 @@ def searching_of(kit: Kit, nodes: Nodes) -> Searching:
     jit, width, get, child = kit.jit, kit.width, nodes.get, nodes.child
     load, less = kit.keys.load, kit.keys.less
     start = _starter(kit, nodes)
-    near = _nearer(kit, nodes, start)
+    near, ask_ahead = _nearer(kit, nodes, start), _asking(kit, nodes)
 
     @jit
     def not_before(s: Tree, node: int, key: Any) -> int:
@@ -60,13 +62,15 @@ def searching_of(kit: Kit, nodes: Nodes) -> Searching:
 
     @jit
     def search(s: Tree, key: Any) -> Any:
-        node = near(s, key)
+        node, is_far = near(s, key)
         while True:
             i = not_before(s, node, key)
             if i < get(s.links, node, ARITY) - 1 and not less(key, load(s.keys, node * width + 1 + i)):
                 return node, i, True
             if get(s.links, node, BLOCK) == NONE:
                 return node, i, False
+            if is_far:
+                ask_ahead(s, node, i)
             node = child(s, node, i)
 
     return Searching(not_before, after, start, search)
@@ -82,18 +86,37 @@ def _nearer(kit: Kit, nodes: Nodes, start: Function) -> Function:
         return not less(key, first(s, node)) and not less(last(s, node), key)
 
     def near(s: Tree, key: Any) -> Any:
-        """Find a node that the key is below: the leaf that was last inserted into or its parent, or from a finger."""
+        """Find a node that the key is below: the leaf of the last insert or its parent, else from a finger.
+
+        Whether that is far from where rows have come of late: then the way down may be in none of the caches.
+        """
         node = s.at[RECENT]
         if has_fingers and node != NONE:
             if spans(s, node, key):
-                return node
+                return node, False
             node = get(s.links, node, PARENT)
             if node != NONE and spans(s, node, key):
-                return node
-        node, _ = start(s, key)
-        return node
+                return node, False
+        node, level = start(s, key)
+        return node, level > 1
 
     return kit.jit(near)
+
+
+def _asking(kit: Kit, nodes: Nodes) -> Function:
+    width, get, child, fetch = kit.width, nodes.get, nodes.child, kit.fetch
+
+    def ask_ahead(s: Tree, node: int, i: int) -> None:
+        """Ask for what will be read below: the entries of a child, and the aggregates of leaves beside it."""
+        below = child(s, node, i)
+        for place in range(below * width, below * width + width, A_LINE):
+            fetch(s.keys, place)
+            fetch(s.pool, place)
+        if get(s.links, below, BLOCK) == NONE:
+            for j in range(get(s.links, node, ARITY)):
+                fetch(s.pool, child(s, node, j) * width)
+
+    return kit.jit(ask_ahead)
 
 
 def _starter(kit: Kit, nodes: Nodes) -> Function:
