@@ -40,8 +40,8 @@ ADDRESS = ctypes.c_void_p
 SCATTERED = "scattered"
 FAR_APART = (
     "likely, because rows that come anywhere among many find little of the tree in the caches: a node of the reference "
-    "is one piece of memory, one of ours a piece of each array, and a partial of two numbers is in two; to ask ahead for "
-    "what is read on the way down made up for a tenth, and nodes in one piece for 5 % of geomean and nothing of sum"
+    "is one piece of memory, one of ours a piece of each array, and a partial of two numbers is in two; asking ahead "
+    "for what is read on the way down made up for a tenth, nodes in one piece for 5 % of geomean and nothing of sum"
 )
 EVENLY = "no part of a round stands out, and its noise is a few percent"
 
