@@ -16,7 +16,7 @@ from sash.engine.building import nested, nullable, product
 from sash.testing.monoids import Affine, Bloom, Concat, Mean
 
 VALUES = [3.0, 1.0, 4.0, 1.5, 9.0, 2.0, 6.0]
-TOTAL, BY_HAND, SCRATCH, FIRST = range(4)
+TOTAL, BY_HAND, LED, LED_BY_HAND, SCRATCH, FIRST = range(6)
 
 
 def monoid_of(aggregate, *, is_compiled=True):
@@ -26,9 +26,12 @@ def monoid_of(aggregate, *, is_compiled=True):
 
 
 def both_ways(cells, columns, outer=entry):
-    """The answer of a fold over all rows, two of them added at once, and that of as many combines."""
+    """The answers of folds over all rows, each beside that of as many combines.
+
+    The first goes from the oldest on, and adds two at once; the other one goes from the youngest on.
+    """
     combine, lift, lower, transfer = cells.combine, cells.lift, cells.lower, cells.transfer
-    begin, add, add_both, end = cells.fold
+    begin, add, add_both, end, hold, lead = cells.fold
 
     def drive(pool, columns, results, n):
         for i in range(n):
@@ -42,23 +45,29 @@ def both_ways(cells, columns, outer=entry):
         end(pool, TOTAL, held)
         combine(pool, SCRATCH, FIRST + n - 2, FIRST + n - 1)
         combine(pool, BY_HAND, BY_HAND, SCRATCH)
-        lower(results, 0, pool, TOTAL)
-        lower(results, 1, pool, BY_HAND)
+        held = hold(pool, FIRST + n - 1)
+        transfer(pool, LED_BY_HAND, pool, FIRST + n - 1)
+        for k in range(2, n + 1):
+            held = lead(pool, LED, FIRST + n - k, held)
+            combine(pool, LED_BY_HAND, FIRST + n - k, LED_BY_HAND)
+        for place in range(4):
+            lower(results, place, pool, place)
 
-    results = cells.results(2)
+    results = cells.results(4)
     outer(drive)(cells.allocate(FIRST + len(VALUES)), columns, results, len(VALUES))
     return results
 
 
 def require_same(results):
-    """Both answers of each aggregate are one, and so is whether there is one."""
+    """Answers of each aggregate that stand side by side are one, and so is whether there is one."""
     answers, valid = results
     if isinstance(answers, tuple):
         for each in results:
             require_same(each)
         return
-    assert same(answers[0], answers[1])
-    assert valid is None or len(valid) == 0 or valid[0] == valid[1]
+    for k in (0, 2):
+        assert same(answers[k], answers[k + 1])
+        assert valid is None or len(valid) == 0 or valid[k] == valid[k + 1]
 
 
 @pytest.mark.parametrize("aggregate", [Mean, Affine, sash.geomean(), sash.max()], ids=str)
@@ -76,7 +85,7 @@ def test_rows_and_several_aggregates_at_once():
     column = np.array(VALUES)
     rows = compiled_cells(monoid_of(Bloom))
     (answers, _) = both_ways(rows, (column,))
-    assert same(answers[0], answers[1])
+    assert same(answers[0], answers[1]) and same(answers[2], answers[3])
     monoids = [monoid_of(each) for each in (sash.sum(), sash.std(), sash.max())]
     cells = product([compiled_cells(each) for each in monoids], compiled)
     require_same(both_ways(cells, nested([(column,)] * 3)))
@@ -112,7 +121,15 @@ class OtherTypes:
 def test_a_combine_may_give_other_types_than_the_state_has():
     rows = np.random.default_rng(5).integers(0, 50, 300).astype(float)
     tree, queue = (aggregator(name, OtherTypes, dtype="f8", compiled=True) for name in ("fiba", "recalc"))
+    late = range(150, 160)
     for time, value in enumerate(rows.tolist()):
-        tree.insert(time, value)
         queue.insert(value)
+        if time not in late:
+            tree.insert(time, value)
+    for time in late:
+        tree.insert(time, rows[time])
     assert tree.query() == queue.query() == int(rows.sum()) * 100 + 300
+    for time in range(100):
+        tree.evict(time)
+        queue.evict()
+    assert tree.query() == queue.query() == int(rows[100:].sum()) * 100 + 200
