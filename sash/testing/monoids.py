@@ -50,7 +50,7 @@ class Sum:
 
 @aggregate(state="f8")
 class Max:
-    """The largest number."""
+    """The largest number; NaN is larger than all others, or -inf would not be the identity."""
 
     identity = -np.inf
     commutative = True
@@ -64,7 +64,7 @@ class Max:
     @staticmethod
     def combine(older: Any, newer: Any) -> Any:
         """Choose the larger one."""
-        return newer if newer > older else older
+        return newer if newer > older or newer != newer else older  # noqa: PLR0124 - NaN
 
 
 @aggregate(state={"n": "i8", "total": "f8"})

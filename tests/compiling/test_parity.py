@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import sash
@@ -63,6 +63,7 @@ def test_every_algorithm_compiled_equals_itself_interpreted(algorithm, dtype, da
 
 
 @given(st.lists(st.none() | st.floats(width=64), max_size=40))
+@example([None, math.nan])
 @settings(max_examples=50)
 def test_nan_infinities_and_negative_zero_go_the_same_way_in_machine_code(values):
     rows = [(value,) for value in values]
