@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 from sash.aggregators import btree, fiba
-from sash.aggregators.contract import Algorithm
+from sash.aggregators.contract import Algorithm, Jit
 from sash.aggregators.fiba.keys import OBJECT, Keys, keys_of
 from sash.aggregators.fiba.layout import (
     ARITY,
@@ -29,6 +29,7 @@ from sash.aggregators.fiba.layout import (
     Tree,
 )  # fmt: skip
 from sash.algebra.monoid import Monoid
+from sash.algebra.state import Row
 from sash.compiling.ahead import ahead
 from sash.compiling.cells import Cells
 from sash.compiling.compiled_cells import compiled_cells
@@ -76,7 +77,7 @@ class Trees(NamedTuple):
 @lru_cache(maxsize=256)
 def build_trees(wanted: Wanted) -> Trees:
     """Make the operations of a kind of tree."""
-    jit, apart = (inlined, compiled) if wanted.is_compiled else (interpreted, interpreted)
+    jit, apart = _compilers(wanted)
     kinds: Any = (nullable if wanted.has_nulls else compiled_cells) if wanted.is_compiled else interpreted_cells
     cells = product([kinds(monoid) for monoid in wanted.monoids], jit)
     keys = keys_of(wanted.key_kind if wanted.is_compiled else OBJECT, jit)
@@ -87,6 +88,18 @@ def build_trees(wanted: Wanted) -> Trees:
     if wanted.is_compiled:
         timed, lower = fiba.Timed(*(entry(operation) for operation in inner)), entry(lower)
     return Trees(TREES[wanted.algorithm], kit, inner, timed, lower, wanted)
+
+
+def _compilers(wanted: Wanted) -> tuple[Jit, Jit]:
+    """How to compile what is small and what is large.
+
+    What is small goes into its callers, but not with loops over rows of a matrix: copied everywhere they took a minute
+    or two to compile, and ten seconds where the optimiser is left to choose.
+    """
+    if not wanted.is_compiled:
+        return interpreted, interpreted
+    has_rows = any(isinstance(monoid.state, Row) for monoid in wanted.monoids)
+    return compiled if has_rows else inlined, compiled
 
 
 def new_tree(trees: Trees, n_nodes: int = SMALLEST, n_blocks: int = SMALLEST) -> Tree:
