@@ -37,10 +37,10 @@ SPLITS = (  # counted, by the calls of combine
     "neighbour, so that the median round does either; of min-arity 4 they are two of five rounds, of 8 two of nine"
 )
 REPAIRS = (
-    "only the classic tree repairs the aggregates above the row that leaves, 30, 50 and 84 combines (by min-arity), the "
-    "finger tree has 3 or 4; and where rows come next to each other the finger tree keeps what is around the child that "
-    "changes; counted in windows of 2^16 at d = n/4, a round combines 32 to 34 times in finger trees, and 73, 110 and "
-    "173 times in classic ones"
+    "only the classic tree repairs the aggregates above the row that leaves, 30, 50 and 84 combines (by min-arity), "
+    "the finger tree has 3 or 4; where rows come next to each other it keeps what is around the child that changes; "
+    "counted in windows of 2^16 at d = n/4, a round combines 32 to 34 times in finger trees, and 73, 110 and 173 times "
+    "in classic ones"
 )
 AHEAD = {"sum": 3.4, "geomean": 2.5, "bloom": 4.9}  # fiba by btree at the smallest distances, section 5.1.1
 
