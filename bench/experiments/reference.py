@@ -43,7 +43,10 @@ FAR_APART = (
     "is one piece of memory, one of ours a piece of each array, and a partial of two numbers is in two; asking ahead "
     "for what is read on the way down made up for a tenth, nodes in one piece for 5 % of geomean and nothing of sum"
 )
-EVENLY = "no part of a round stands out, and its noise is a few percent"
+FEW_PLACES = (
+    "rows a few places late, into nodes of two to four children: every other one splits a leaf; by hand the reference "
+    "took 0.88 to 1.03 times our time"
+)
 
 
 def headers() -> Path:
@@ -203,7 +206,7 @@ def _claims(rows: Sequence[Row]) -> list[Claim]:
             algorithm = ours.removeprefix(f"{OURS}, ")
             ratio = curves.ratio(name, f"{THEIRS}, {algorithm}", ours)
             said = f"{name}: {algorithm} takes at most what the reference takes, at every {_axis(algorithm)}"
-            why = "" if _axis(algorithm) == "window" else FAR_APART if name.endswith(SCATTERED) else EVENLY
+            why = "" if _axis(algorithm) == "window" else FAR_APART if name.endswith(SCATTERED) else FEW_PLACES
             claims.append(Claim(said, f"the reference takes {ratio}", ratio.low >= 1, why))
     return claims
 

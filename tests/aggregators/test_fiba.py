@@ -30,6 +30,7 @@ from sash.aggregators.fiba.layout import (
     FLAGS,
     GAP,
     HEIGHT,
+    LATEST,
     LEFT_FINGER,
     N_FIELDS,
     N_FREE_INNER,
@@ -469,8 +470,19 @@ def test_a_change_near_an_end_takes_the_same_in_a_window_of_any_size():
     assert abs(mean_of_changes(2**8, 8) - mean_of_changes(2**14, 8)) < 5
 
 
-@pytest.mark.parametrize("distance", [10, 100, 1000, 8000])
-def test_a_run_of_late_rows_takes_a_third_of_the_combines_of_rows_that_come_anywhere(distance):
+def test_from_the_third_row_of_a_run_on_two_combines_repair_a_node():
+    n = 2**15  # so that the middle is below an inner child of the root
+    window, calls = counted_window(n, min_arity=8)
+    tree, opened = window._tree, window._opened()
+    for k in range(6):
+        window.insert(n // 2 + 0.5 + k / 1000, 1)
+        spent, n_entries = calls.take(), opened.field(int(tree.at[RECENT]), ARITY) - 1
+        if k >= 2:
+            assert spent == n_entries - 1 + 2 * tree.at[HEIGHT]
+
+
+@pytest.mark.parametrize(("distance", "share"), [(10, 0.75), (100, 0.65), (1000, 0.6), (8000, 0.62)])
+def test_a_run_of_late_rows_takes_fewer_combines_than_rows_that_come_anywhere(distance, share):
     n, costs = 2**14, []
     for is_run in (True, False):
         window, calls = counted_window(n, min_arity=8)
@@ -479,7 +491,7 @@ def test_a_run_of_late_rows_takes_a_third_of_the_combines_of_rows_that_come_anyw
             window.insert(n - distance - 0.5 + (k / 1000 if is_run else chosen.uniform(-distance, 0)), 1)
         costs.append(calls.take() / 256)
         window.check_invariants([(time, 1) for time in sorted(dict(window))])
-    assert costs[0] < 0.75 * costs[1], costs
+    assert costs[0] < share * costs[1], costs
 
 
 def test_runs_elsewhere_are_kept_too():
@@ -490,6 +502,35 @@ def test_runs_elsewhere_are_kept_too():
             window.insert(n // 5 * (1 + k % n_runs) + 0.5 + k / 1000, 1)
         costs.append(calls.take() / 256)
     assert costs[1] < 1.6 * costs[0], costs
+
+
+def test_the_figures_of_bulk_operations_are_those_of_the_document():
+    """docs/explanation/fiba.md, "Bulk": 256 rows among the youngest 512 of 4,096, and the oldest 256 of them all."""
+    n, m = 4096, 256
+    times = sorted(random.Random(1).sample(range(2 * (n - 512) + 1, 2 * n, 2), m))
+
+    def cost(change):
+        counted, calls = counting(Sum)
+        window = aggregator("fiba", counted, min_arity=8)
+        window.bulk_insert(range(0, 2 * n, 2), [1] * n)
+        calls.take()
+        change(window)
+        return f"{calls.take():,}"
+
+    def one_by_one(operation, times):
+        for time in times:
+            operation(time)
+
+    at_once = cost(lambda window: window.bulk_insert(times, [1] * m))
+    in_order = cost(lambda window: one_by_one(lambda time: window.insert(time, 1), times))
+    in_any = cost(lambda window: one_by_one(lambda time: window.insert(time, 1), random.Random(2).sample(times, m)))
+    evicted_at_once = cost(lambda window: window.bulk_evict(2 * m - 2))
+    evicted = cost(lambda window: one_by_one(window.evict, range(0, 2 * m, 2)))
+    said = " ".join(
+        (Path(__file__).parents[2] / "docs" / "explanation" / "fiba.md").read_text(encoding="utf-8").split()
+    )
+    assert f"{at_once} at once, {in_order} one by one in order of time, {in_any} in any order" in said
+    assert f"to evict the oldest 256: {evicted_at_once} against {evicted}" in said
 
 
 def test_bulk_evict_of_m_takes_about_the_logarithm_of_m():
@@ -671,6 +712,20 @@ def test_dropped_subtrees_cost_nothing_and_are_used_again():
     window.check_invariants([(time, 1) for time in range(1000, 3000)])
 
 
+def damage_of_a_run(which):
+    """What is said of what a node keeps around the child of a run, once that is something else."""
+    window = planted([[[1], 2, [3]], 4, [[5], 6, [7], 8, [9]], 10, [[11], 12, [13]]])
+    window.insert(6.5, "y")
+    window.insert(6.7, "z")
+    tree, opened, width = window._tree, window._opened(), window._trees.kit.width
+    node = next(each for each, _ in opened.nodes() if opened.field(each, FLAGS) & AROUND)
+    child = opened.field(node, LATEST) if which == "before" else opened.children(node)[0]
+    tree.pool[(child + 1) * width - 1] = "x"
+    with pytest.raises(AssertionError) as error:
+        window.check_invariants(sorted(({time: letter(time) for time in range(1, 14)} | {6.5: "y", 6.7: "z"}).items()))
+    return str(error.value).split()[0]
+
+
 def test_damage_is_named_by_its_invariant():
     def damaged(change):
         window = planted(FIGURE_3_A)
@@ -700,6 +755,7 @@ def test_damage_is_named_by_its_invariant():
     assert damaged(lambda tree: tree.pool.__setitem__((left + 1) * width - 1, "x")) == "I16"
     assert damaged(lambda tree: tree.links.__setitem__(left * N_FIELDS + OWN, 99)) == "I10"
     assert damaged(lambda tree: tree.links.__setitem__(root * N_FIELDS + FLAGS, AROUND)) == "I17"
+    assert all(damage_of_a_run(which) == "I17" for which in ("before", "after"))
     assert damaged(lambda tree: tree.at.__setitem__(RECENT, root)) == "I18"
     assert window._tree.links[middle * N_FIELDS + BLOCK] > 0
     assert new_tree(window._trees).at[ROOT] == 1

@@ -185,11 +185,10 @@ def _repairer(kit: Kit, nodes: Nodes, fold_oldest: Function, fold_inner: Functio
             skip = LEFT | RIGHT if has_fingers and node == s.at[ROOT] else flags
             count = fold_inner(s, node, node * width, 0, n, skip, True)
             put(links, node, COUNT, count)
-            put(links, node, FLAGS, flags)
+            put(links, node, FLAGS, flags | FRESH if flags != 0 else 0)
             if flags != 0:
                 transfer(s.pool, node * width + width - 1, s.pool, node * width)
                 put(links, node, OWN, count)
-                put(links, node, FLAGS, flags | FRESH)
                 lean(s, node)
         elif flags & LEFT:
             fold_oldest(s, node)

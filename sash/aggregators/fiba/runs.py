@@ -57,12 +57,13 @@ def around_of(kit: Kit, nodes: Nodes, fold_inner: Function, lean: Function) -> A
 
     @jit
     def fold_up(s: Tree, node: int, below: int) -> None:
-        if has_fingers and get(s.links, node, LATEST) == below:
-            fold_around(s, node, below, 0, node * width)
-        else:
+        if has_fingers:
+            if get(s.links, node, LATEST) == below:
+                fold_around(s, node, below, 0, node * width)
+                return
             touch(s, node)
             put(s.links, node, LATEST, below)
-            fold_inner(s, node, node * width, 0, get(s.links, node, ARITY) - 1, 0, False)
+        fold_inner(s, node, node * width, 0, get(s.links, node, ARITY) - 1, 0, False)
 
     @jit
     def is_marked(s: Tree) -> bool:
